@@ -12,10 +12,11 @@ PYTEST := $(BIN)/pytest $(SPREAD)
 ONE_MORE = --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src/llxprt_hooks/recipes/collection --ignore src/llxprt_hooks/integrations
 # The engine, from settings to decisions: its coverage is measured. The rest is agent, commands, fuzzing.
-ENGINE_TESTS := tests/decision tests/direct tests/events tests/model tests/running tests/settings tests/text tests/warm \
-	tests/cli/test_cli_hook_type.py
-# What users read, copy and install.
-DOCS_TESTS := tests/docs tests/recipes tests/hooktests tests/distribution
+ENGINE_TESTS := tests/core tests/hooks tests/model tests/settings tests/process/shell tests/process/warm tests/_support \
+	tests/fleet/test_nats_bus.py tests/test_public_names.py tests/test_wording.py
+# What users read and install, and what they copy into their projects.
+DOCS_TESTS := tests/docs tests/distribution
+RECIPE_TESTS := tests/recipes tests/commands
 
 # The tests of the agent frameworks, which need an environment of their own. With NEWEST=1, one with the newest releases.
 INTEGRATION_VENV := .venv-integrations$(if $(NEWEST),-newest)
@@ -26,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 RUN_PARALLEL := $(BIN)/python tests/run_parallel.py $(MAKE)
 
-.PHONY: check test lint check-engine doctest test-engine test-others test-docs test-trace \
+.PHONY: check test test-fast lint check-engine doctest test-engine test-others test-docs test-recipes test-trace \
 	test-integrations matrix docs dist lock demo pictures soak bench fleet trace format clean
 
 # While you work: about a minute on two cores.
@@ -35,7 +36,11 @@ check: $(VENV)/.installed
 
 # Everything; what CI runs. Each of these targets can be made on its own.
 test: $(VENV)/.installed
-	@$(RUN_PARALLEL) 'lint test-trace test-integrations test-docs' 'test-engine test-others'
+	@$(RUN_PARALLEL) 'lint test-trace test-integrations test-docs test-recipes' 'test-engine test-others'
+
+# Of these, the ones that may differ between systems and versions of Python.
+test-fast: $(VENV)/.installed
+	@$(RUN_PARALLEL) 'test-engine test-others test-recipes'
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -55,10 +60,13 @@ test-engine: $(VENV)/.installed
 	$(BIN)/python tests/coverage_check.py
 
 test-others: $(VENV)/.installed
-	$(PYTEST) $(ONE_MORE) $(addprefix --ignore ,$(ENGINE_TESTS) $(DOCS_TESTS) tests/integrations)
+	$(PYTEST) $(ONE_MORE) $(addprefix --ignore ,$(ENGINE_TESTS) $(DOCS_TESTS) $(RECIPE_TESTS) tests/integrations)
 
 test-docs: $(VENV)/.installed
 	$(PYTEST) $(ONE_MORE) $(DOCS_TESTS)
+
+test-recipes: $(VENV)/.installed
+	$(PYTEST) $(ONE_MORE) $(RECIPE_TESTS)
 
 test-trace: $(VENV)/.installed
 	$(BIN)/python tests/requirement_trace.py --check
@@ -71,7 +79,7 @@ test-integrations: $(INTEGRATION_VENV)/.installed
 # The engine's tests on every installed Python from 3.11 on, and warm scripts on every one from 3.8 on.
 matrix: $(VENV)/.installed
 	$(PYTHON) tests/python_matrix.py
-	LLXPRT_TEST_PYTHONS=all $(PYTEST) --dist load tests/warm
+	LLXPRT_TEST_PYTHONS=all $(PYTEST) --dist load tests/process/warm
 
 docs: $(VENV)/.installed
 	$(SITE)
@@ -83,10 +91,11 @@ dist: $(VENV)/.installed
 	$(BIN)/python -m build
 
 # The exact versions that the other targets install, on every supported Python and system.
-LOCK := $(BIN)/uv pip compile --quiet --upgrade --universal --no-header --no-annotate --no-emit-index-url --no-emit-find-links
+LOCK := $(BIN)/uv pip compile --quiet --upgrade --universal --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+	--no-emit-package llxprt-hooks
 lock: $(VENV)/.installed
-	$(LOCK) --extra dev --output-file constraints/dev.txt pyproject.toml
-	$(LOCK) --extra dev --extra integrations --output-file constraints/integrations.txt pyproject.toml
+	echo '--editable .' | $(LOCK) --group dev --output-file constraints/dev.txt -
+	echo '--editable .' | $(LOCK) --group integrations --output-file constraints/integrations.txt -
 
 # The first thing that many people run: it installs the package itself, and nothing for development.
 demo: $(VENV)/.base
@@ -118,24 +127,24 @@ clean:
 	rm -rf $(VENV) .venv-integrations .venv-integrations-newest .venv-matrix .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
 
 # uv installs in a fraction of pip's time. It does not read pip's configuration, and some machines cannot have it: where
-# it fails, pip installs.
-PACKAGES = $(VERSIONS) --editable '$(PACKAGE)'
+# it fails, pip installs. The pip that comes with Python may be too old for dependency groups.
+PACKAGES = $(VERSIONS) --editable . $(addprefix --group ,$(GROUP))
 # Compiled when they are installed: some packages have warnings in their source, which would fail the tests.
 $(VENV)/.base $(VENV)/.installed: VERSIONS := --constraint constraints/dev.txt
 $(INTEGRATION_VENV)/.installed: VERSIONS := $(if $(NEWEST),--overrides tests/integrations/newest.txt,--constraint constraints/integrations.txt)
-$(VENV)/.base: PACKAGE := .
+$(VENV)/.base: GROUP :=
 $(VENV)/.base: DURATION := about 10 seconds
-$(VENV)/.installed: PACKAGE := .[dev]
+$(VENV)/.installed: GROUP := dev
 $(VENV)/.installed: DURATION := about a minute
-$(INTEGRATION_VENV)/.installed: PACKAGE := .[dev,integrations]
+$(INTEGRATION_VENV)/.installed: GROUP := integrations
 $(INTEGRATION_VENV)/.installed: DURATION := one or two minutes
 $(VENV)/.installed: $(VENV)/.base
 $(VENV)/.base $(VENV)/.installed $(INTEGRATION_VENV)/.installed: pyproject.toml constraints/dev.txt constraints/integrations.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
-	@echo "Installing '$(PACKAGE)' in $(@D): $(DURATION)" >&2
+	@echo "Installing llxprt-hooks$(GROUP:%= and the group %) in $(@D): $(DURATION)" >&2
 	@test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
 	@pip="$(@D)/bin/python -m pip install --quiet --disable-pip-version-check"; \
 	{ $$pip uv && $(@D)/bin/uv pip install --quiet --compile-bytecode --python $(@D)/bin/python $(PACKAGES); } || \
-	{ echo "uv does not work here. Installing with pip"; $$pip $(PACKAGES); } || \
+	{ echo "uv does not work here. Installing with pip"; $(if $(GROUP),$$pip 'pip>=25.1' &&) $$pip $(PACKAGES); } || \
 	{ echo "Cannot install the packages in $(@D). Is a package index reachable? See the errors above." >&2; exit 1; }
 	@touch $@

@@ -15,8 +15,8 @@ from typing import Any
 
 from figures import MICROSECONDS, MILLISECONDS, Line, undisturbed
 
-from llxprt_hooks import Config, Hooks, ToolResult, execute_tool_with_hooks, fire_before_tool_hook
-from llxprt_hooks.triggers import portal
+from llxprt_hooks import Config, Hooks, ToolResult, deny, execute_tool_with_hooks, fire_before_tool_hook
+from llxprt_hooks.core import loops
 
 Tool = Callable[[dict[str, Any]], Any]
 Wrapper = Callable[[str, dict[str, Any], Tool], Awaitable[ToolResult]]
@@ -24,6 +24,7 @@ Wrapper = Callable[[str, dict[str, Any], Tool], Awaitable[ToolResult]]
 RESULT = ToolResult(llm_content="done", return_display="done")
 TOOL_INPUT = {"file_path": "src/app.py"}
 BATCHES = 20
+CONFIGURED = (10, 100, 1_000)
 _fresh = count()
 
 
@@ -55,7 +56,7 @@ def engine_lines(*, rounds: int, calls: int) -> list[Line]:
         (Line("enabled, nothing matches, 10,000 hooks: the wrapper", MICROSECONDS, 3e-6), wrapper(large)),
         (Line("enabled, nothing matches, 10,000 hooks: hooks.run_tool", MICROSECONDS, 3e-6), Hooks(large).run_tool),
     ]
-    function = Line("a Python function as hook, whole event", MICROSECONDS, 60e-6)
+    function = Line("a Python function as hook that blocks, whole event", MICROSECONDS, 40e-6)
     hop = Line("hooks.sync: a hop to the background loop and back", MICROSECONDS, 60e-6)
     bare_hops: list[float] = []
     with asyncio.Runner() as runner, background_loop() as loop, without_collector():
@@ -69,9 +70,10 @@ def engine_lines(*, rounds: int, calls: int) -> list[Line]:
         hop.beside = f"`asyncio.run_coroutine_threadsafe` {MICROSECONDS.write(median(bare_hops[1:]))}"
         first = Line("a tool name seen for the first time, 10,000 distinct matchers", MILLISECONDS, 25e-3)
         first.rounds = [runner.run(first_seen(large)) for _ in range(rounds + 1)]
-        initial = Line("the first event with 10,000 hooks", MILLISECONDS, 80e-3)
-        initial.rounds = [runner.run(first_event(config_with(10_000))) for _ in range(min(rounds, 10) + 1)]
-    lines = [*(line for line, _ in cases), first, initial, function, hop]
+        initial = [Line(f"the first event with {hooks:,} hooks, per hook", MICROSECONDS, 40e-6) for hooks in CONFIGURED]
+        for hooks, line in zip(CONFIGURED, initial, strict=True):
+            line.rounds = [runner.run(first_event(config_with(hooks))) / hooks for _ in range(rounds + 1)]
+    lines = [*(line for line, _ in cases), first, *initial, function, hop]
     for line in lines:
         del line.rounds[0]
     return lines
@@ -116,9 +118,9 @@ async def first_event(config: Config) -> float:
 
 
 async def function_event(calls: int) -> float:
-    """Seconds of a BeforeTool event whose only hook is a function."""
+    """Seconds of a BeforeTool event whose only hook is a function. A block costs more than no opinion."""
     hooks = Hooks()
-    hooks.on("BeforeTool", lambda payload: None)
+    hooks.on("BeforeTool", lambda payload: deny("not here"))
     started = time.process_time()
     for _ in range(calls):
         await fire_before_tool_hook(hooks.config, "read_file", TOOL_INPUT)
@@ -138,7 +140,7 @@ def sync_hops(loop: asyncio.AbstractEventLoop, calls: int) -> tuple[float, float
 
     taken = [
         (
-            batch(lambda: portal.run(nothing())),
+            batch(lambda: loops.run(nothing())),
             batch(lambda: asyncio.run_coroutine_threadsafe(nothing(), loop).result()),
         )
         for _ in range(BATCHES)

@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks import Config
-from llxprt_hooks.audit.chain import verify
-from llxprt_hooks.audit.stream import StreamReader
-from llxprt_hooks.bus.nats_connection import NatsAddress
+from llxprt_hooks.fleet.audit.chain import verify
+from llxprt_hooks.fleet.audit.stream import StreamReader
+from llxprt_hooks.fleet.nats_connection import NatsAddress
 
 if TYPE_CHECKING:
-    from llxprt_hooks.engine.results import AggregatedHookResult
+    from llxprt_hooks.core.engine.results import AggregatedHookResult
 
 COMMAND = str(Path(sys.executable).parent / "llxprt-hooks")
 POLICY = """#!/bin/sh

@@ -33,6 +33,7 @@ from table import table
 
 from llxprt_hooks import Config
 from llxprt_hooks.integrations import fastmcp, google_adk, langchain, openai_agents, pydantic_ai
+from llxprt_hooks.integrations.openai_agents import patches
 
 ROUNDS, BATCHES, CALLS = 7, 15, 300
 BUDGETS = {"hooks disabled": 1.0, "20 hooks, none matches": 5.0}
@@ -103,8 +104,8 @@ def of_openai_agents(config: Config) -> Iterator[Pair]:
         get_model(agent, run_config)
 
     # What is replaced is measured on its own: listing tools takes the SDK a hundred times as long.
-    get_model = openai_agents._choosing_model(run_loop.get_model, hooks)
-    list_tools = openai_agents._listing_tools(listed, hooks)
+    get_model = patches._choosing_model(run_loop.get_model, hooks)
+    list_tools = patches._listing_tools(listed, hooks)
     yield "OpenAI Agents: tool", lambda: write_file(given, "{}"), lambda: invoke(given, "{}")
     yield "OpenAI Agents: model", lambda: choose(run_loop.get_model), lambda: choose(get_model)
     yield "OpenAI Agents: each tool of a turn", lambda: listed(agent, None), lambda: list_tools(agent, None)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest_plugins = ["tests.support.fixtures"]
+pytest_plugins = ["tests.support.engine", "tests.support.fixtures"]
 
 # Workers that run tests in parallel inherit the size of a terminal, which programs under test would take for theirs.
 # With PYTHONPATH no hook runs warm, and tests of warm hooks would wait forever.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-ENGINE = ("process", "running", "direct", "decision", "events", "settings", "model", "text")
+ENGINE = ("process", "core", "hooks", "settings", "model", "_support")
 
 
 def main() -> None:
@@ -54,9 +54,9 @@ def _environment(version: str, python: str) -> Path:
     if not installed.exists() or installed.stat().st_mtime < project.stat().st_mtime:
         subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run(
-            [*pip, "--constraint", str(ROOT / "constraints" / "dev.txt"), "--editable", f"{ROOT}[dev]"], check=True
-        )
+        subprocess.run([*pip, "pip>=25.1"], check=True)  # an older one does not know groups
+        packages = ["--constraint", "constraints/dev.txt", "--editable", ".", "--group", "dev"]
+        subprocess.run([*pip, *packages], cwd=ROOT, check=True)
         installed.touch()
     return folder
 

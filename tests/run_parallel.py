@@ -3,7 +3,7 @@
     python tests/run_parallel.py make 'lint test-docs' 'test-engine test-others'
 
 After the name of make, each argument is a list of targets that run one after another; the lists run at the same time.
-A target that fails ends its list. Every line of output begins with the name of its target.
+Every target runs, also after one that fails. Every line of output begins with the name of its target.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 
 
 @dataclass(frozen=True)
 class Step:
-    """A target that has run, or was left out because one before it failed."""
+    """A target that has run."""
 
     target: str
-    verdict: str
-    seconds: float = 0.0
+    passed: bool
+    seconds: float
 
     def __str__(self) -> str:
-        return f"{self.target:<20} {self.verdict:<8} {f'{self.seconds:5.0f} s' if self.seconds else ''}".rstrip()
+        return f"{self.target:<20} {'passed' if self.passed else 'FAILED':<8} {self.seconds:5.0f} s"
 
 
 def main(make: str, *arguments: str) -> int:
@@ -33,17 +33,13 @@ def main(make: str, *arguments: str) -> int:
     width = max(len(target) for targets in lists for target in targets)
     start = time.monotonic()
     with ThreadPoolExecutor(len(lists)) as pool:
-        steps = [step for done in pool.map(lambda targets: _run_list(make, targets, width), lists) for step in done]
-    print("", *steps, f"{'all':<20} {'':<8} {time.monotonic() - start:5.0f} s", sep="\n", flush=True)
-    return 0 if all(step.verdict == "passed" for step in steps) else 1
-
-
-def _run_list(make: str, targets: Sequence[str], width: int) -> list[Step]:
-    steps: list[Step] = []
-    for target in targets:
-        is_lost = any(step.verdict != "passed" for step in steps)
-        steps.append(Step(target, "not run") if is_lost else _run(make, target, width))
-    return steps
+        done = pool.map(lambda targets: [_run(make, target, width) for target in targets], lists)
+        steps = list(chain.from_iterable(done))
+    failed = [step.target for step in steps if not step.passed]
+    print("", *steps, f"{'all':<20} {'':<8} {time.monotonic() - start:5.0f} s", sep="\n")
+    if failed:
+        print(f"\nFailed: {', '.join(failed)}")
+    return 1 if failed else 0
 
 
 def _run(make: str, target: str, width: int) -> Step:
@@ -55,7 +51,7 @@ def _run(make: str, target: str, width: int) -> Step:
             # In one call: a line of another target must not get between the name and its line.
             sys.stdout.write(f"{target:<{width}} | {line.decode(errors='replace').rstrip()}\n")
             sys.stdout.flush()
-    return Step(target, "failed" if process.returncode else "passed", time.monotonic() - start)
+    return Step(target, process.returncode == 0, time.monotonic() - start)
 
 
 if __name__ == "__main__":

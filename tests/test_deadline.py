@@ -13,8 +13,9 @@ HANGS = """
 import threading
 def in_a_thread(): threading.Event().wait()
 threading.Thread(target=in_a_thread).start()
-print("before", flush=True)
-def in_the_main_thread(): threading.Event().wait()
+def in_the_main_thread():
+    print("before", flush=True)
+    threading.Event().wait()
 in_the_main_thread()
 """
 

@@ -31,7 +31,7 @@ PHRASES = {
     r"(?<=[,`]) say(?=,)": "for example",
     r"go(?:es)? on to hold": "stays valid",
     r"belongs? into": "belongs in",
-    r"the way of an?": "how a … flows",
+    r"the way of (?:an?|one)": "how a … flows",
     r"those who": "name the readers: users, contributors",
     r"what is (?:there|special)": "what's included, why …",
     r"hardly meant": "probably a mistake",
@@ -109,7 +109,7 @@ def files() -> Iterator[Path]:
 def text_of(file: Path) -> str:
     """Read a file, with the names of tests as sentences; of the changelog, only what is not released."""
     text = file.read_text(encoding="utf-8")
-    text = re.sub(r"(?<=def )test_\w+", lambda name: name[0].replace("_", " "), text)
+    text = re.sub(r"(?<=def )test_\w+", lambda name: name[0].replace("_", " ") + ".", text)
     return re.split(r"(?m)^## \[\d", text)[0] if file.name == "CHANGELOG.md" else text
 
 

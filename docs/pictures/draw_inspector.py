@@ -23,8 +23,8 @@ from selenium.webdriver.common.by import By
 
 import llxprt_hooks.cli
 from llxprt_hooks.agent.approval import ApprovalMode
-from llxprt_hooks.agent.assembly import AgentOptions, assemble
-from llxprt_hooks.audit.log import log_file
+from llxprt_hooks.agent.build import AgentOptions, build_agent
+from llxprt_hooks.fleet.audit.log import log_file
 from tests.support.browser import browsing
 from tests.support.cli import CliProject
 from tests.support.inspector import inspecting
@@ -92,7 +92,7 @@ async def session(project: Path) -> None:
     options = AgentOptions(
         str(project), replay=str(PICTURES / "session.jsonl"), approval_mode=ApprovalMode.YOLO, log_payloads=True
     )
-    agent = assemble(options, Silent())
+    agent = build_agent(options, Silent())
     for prompt in PROMPTS:
         await agent.respond(prompt)
         agent.clear()

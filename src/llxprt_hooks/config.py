@@ -11,29 +11,29 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.engine.definitions import HookSet
-from llxprt_hooks.engine.executors.base import DEFAULT_MAX_PROCESSES, DEFAULT_OUTPUT_LIMIT, HookScope
-from llxprt_hooks.engine.observer import Observers
-from llxprt_hooks.engine.system import HookSystem
-from llxprt_hooks.logger import debug_logger
+from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.core.engine.observer import Observers
+from llxprt_hooks.core.engine.system import HookSystem
+from llxprt_hooks.core.executors.base import DEFAULT_MAX_PROCESSES, DEFAULT_OUTPUT_LIMIT
 from llxprt_hooks.process import ForkSafeLock
-from llxprt_hooks.settings import Extension, Level, merge_hooks
-from llxprt_hooks.settings.hook_groups import SWITCHES
+from llxprt_hooks.process.shell.command_line import PROJECT_TRUSTED_VARIABLE
+from llxprt_hooks.process.shell.environment import process_environment, without_relative_path
+from llxprt_hooks.settings import Extension, Level
+from llxprt_hooks.settings.definitions import HookScope, HookSet
+from llxprt_hooks.settings.hook_entries import SWITCHES
+from llxprt_hooks.settings.load import extension_hook_set, load_settings, merge_hooks
 from llxprt_hooks.settings.problem import SettingsError
-from llxprt_hooks.shell.command_line import PROJECT_TRUSTED_VARIABLE
-from llxprt_hooks.shell.environment import process_environment, without_relative_path
-from llxprt_hooks.trust.load import extension_hook_set, load_settings
-from llxprt_hooks.trust.notices import missing_project
-from llxprt_hooks.trust.status import TrustState, has_approval
-from llxprt_hooks.trust.watch import SettingsWatch
+from llxprt_hooks.settings.trust.notices import missing_project
+from llxprt_hooks.settings.trust.status import TrustState, has_approval
+from llxprt_hooks.settings.trust.watch import SettingsWatch
 
 if TYPE_CHECKING:
-    from llxprt_hooks.audit.trail import AuditTrail
-    from llxprt_hooks.bus.messages import MessageBus
-    from llxprt_hooks.engine.definitions import HookDefinition
-    from llxprt_hooks.engine.observer import HookObserver
+    from llxprt_hooks.core.engine.messages import MessageBus
+    from llxprt_hooks.core.engine.observer import HookObserver
+    from llxprt_hooks.fleet.audit.trail import AuditTrail
     from llxprt_hooks.model import TranslatorChoice
-    from llxprt_hooks.trust.load import Settings
+    from llxprt_hooks.settings.definitions import HookDefinition
+    from llxprt_hooks.settings.load import Settings
 
 log = debug_logger("system")
 
@@ -133,7 +133,7 @@ class Config:
         )
         config.use(settings)
         if settings.audit is not None:
-            from llxprt_hooks.audit.trail import AuditTrail
+            from llxprt_hooks.fleet.audit.trail import AuditTrail
 
             config.audit = audit = AuditTrail(settings.audit, config.working_dir)
             config.observer = audit if observer is None else Observers(audit, observer)
@@ -182,8 +182,8 @@ class Config:
         """The hooks of each file; all settings levels count as the project's (HOOK-085)."""
         if not self._settings_enabled and self._function_hooks:
             return ()  # only the functions run
-        of_extensions = (extension_hook_set(extension) for extension in self.extensions if extension.is_active)
-        return (*self._settings_hooks, *of_extensions)
+        extensions = (extension_hook_set(extension) for extension in self.extensions if extension.is_active)
+        return (*self._settings_hooks, *extensions)
 
     @property
     def function_hooks(self) -> Sequence[HookDefinition]:
@@ -211,8 +211,8 @@ class Config:
         It also says whether the project is trusted. The same object while nothing has changed.
         """
         variables, settings = process_environment(), self.settings
-        of_variables, of_settings, inherited = self._inherited.get(scope, (None, None, {}))
-        if of_variables is not variables or of_settings is not settings:
+        known_variables, known_settings, inherited = self._inherited.get(scope, (None, None, {}))
+        if known_variables is not variables or known_settings is not settings:
             inherited = self._inherit(scope, variables)
             self._inherited[scope] = variables, settings, inherited
         return inherited
@@ -225,8 +225,8 @@ class Config:
         if scope is HookScope.PROJECT:
             # Byte code of another version of Python would end the approval, because nobody can tell what it does.
             return inherited if settings is None else {**inherited, "PYTHONDONTWRITEBYTECODE": "1"}
-        inherited, of_project = without_relative_path(inherited), self.inherited_environment()
-        return of_project if inherited == of_project else inherited
+        inherited, project_environment = without_relative_path(inherited), self.inherited_environment()
+        return project_environment if inherited == project_environment else inherited
 
     def get_hook_system(self) -> HookSystem | None:
         """Return the hook system, created on the first call; None while hooks are disabled."""

@@ -189,7 +189,7 @@ class EventSpec:
 
     @cached_property
     def translated_fields(self) -> tuple[str, ...]:
-        """The fields that hooks receive in another form than callers give them."""
+        """Fields that are translated before hooks see them."""
         kinds = (FieldKind.MODEL_REQUEST, FieldKind.MODEL_RESPONSE, FieldKind.TOOL_RESULT)
         return tuple(name for name, field in self.fields.items() if field.kind in kinds)
 

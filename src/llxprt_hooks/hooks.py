@@ -18,31 +18,30 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
-from llxprt_hooks.bus.messages import resolve
+from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks.config import Config
-from llxprt_hooks.engine.definitions import ConfigSource, HookConfig, HookDefinition
-from llxprt_hooks.engine.executors.function import FunctionSpec, HookFunction
-from llxprt_hooks.engine.matcher import is_invalid
-from llxprt_hooks.engine.session import Session, current_session
+from llxprt_hooks.core import loops
+from llxprt_hooks.core.calls.lifecycle import observe_detached, settle
+from llxprt_hooks.core.calls.lookup import NO_PLANS, has_hooks_for, tool_plans
+from llxprt_hooks.core.calls.model_call import HookedModelCall, ModelCallResult
+from llxprt_hooks.core.calls.stream import ModelStream, SyncModelStream
+from llxprt_hooks.core.calls.sync import SyncModelCall, SyncToolCall, resolved
+from llxprt_hooks.core.calls.tool import Execute, HookedToolCall, as_tool_result, run_unhooked
+from llxprt_hooks.core.calls.tool_decorator import DecoratedTool, argument_binder, check_function
+from llxprt_hooks.core.engine.session import Session, Sessionless, current_session
+from llxprt_hooks.core.executors.function import FunctionSpec, HookFunction
+from llxprt_hooks.core.protocol.inputs import input_problem
 from llxprt_hooks.events import HookEventName, SessionEndReason
 from llxprt_hooks.model import check_translator_name
-from llxprt_hooks.protocol.inputs import input_problem
-from llxprt_hooks.triggers import portal
-from llxprt_hooks.triggers.decorated import DecoratedTool, argument_binder, check_function
-from llxprt_hooks.triggers.lifecycle import observe_detached, settle
-from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult, run_model_call
-from llxprt_hooks.triggers.relevance import has_hooks_for, is_hooked
-from llxprt_hooks.triggers.session_calls import SessionModelCall, SessionToolCall
-from llxprt_hooks.triggers.stream import ModelStream, SyncModelStream
-from llxprt_hooks.triggers.sync import SyncModelCall, SyncToolCall, resolved
-from llxprt_hooks.triggers.tool import Execute, HookedToolCall, as_tool_result, run_tool_call, run_unhooked
+from llxprt_hooks.settings.definitions import ConfigSource, HookConfig, HookDefinition
+from llxprt_hooks.settings.matcher import is_invalid
 
 if TYPE_CHECKING:
     import os
     from types import TracebackType
 
+    from llxprt_hooks.core.protocol.tool_result import ToolResult
     from llxprt_hooks.model import TranslatorChoice
-    from llxprt_hooks.protocol.tool_result import ToolResult
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -115,13 +114,15 @@ class Hooks:
         A blocked tool does not run; the result has the reason and an ``error``. What ``fn`` raises passes through.
         """
         config = self.config
-        if config.enable_hooks and (is_hooked(config, name) or current_session(config) is not None):
-            return run_tool_call(SessionToolCall(config, name, args), fn)
+        if config.enable_hooks:
+            plans, session = tool_plans(config, name), current_session(config)
+            if plans is not NO_PLANS or session is not None:
+                return HookedToolCall(config, name, args, session=session or Sessionless(), plans=plans).run(fn)
         return run_unhooked(fn, args)
 
     def tool_call(self, name: str, args: dict[str, Any]) -> HookedToolCall:
         """Return the two halves of ``run_tool``, for callers that run the tool themselves."""
-        return SessionToolCall(self.config, name, args)
+        return HookedToolCall(self.config, name, args, session=current_session(self.config) or Sessionless())
 
     @overload
     def tool(self, function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R | str]]: ...
@@ -180,12 +181,13 @@ class Hooks:
         if not self.config.enable_hooks:
             check_translator_name(translator)
             return ModelCallResult(response=await resolve(call(request)))
-        return await run_model_call(self.model_call(request, translator=translator), call)
+        return await self.model_call(request, translator=translator).run(call)
 
     def model_call(self, request: RequestT, *, translator: TranslatorChoice = None) -> HookedModelCall[RequestT]:
         """Return the two halves of ``call_model``, for callers that call the model themselves."""
         check_translator_name(translator)
-        return SessionModelCall(self.config, request, translator=translator)
+        session = current_session(self.config) or Sessionless()
+        return HookedModelCall(self.config, request, translator=translator, session=session)
 
     @overload
     def stream_model(
@@ -308,7 +310,7 @@ class Hooks:
             if not callable(function):
                 raise TypeError(f"a hook must be a function, found {type(function).__name__}")
             if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-                raise TypeError(f"{function.__qualname__}: a hook must return its answer, this function yields it")
+                raise TypeError(f"{function.__qualname__}: a hook must return its answer; generators are not supported")
             config = HookConfig(
                 type="function",
                 spec=FunctionSpec(function, threaded),
@@ -349,7 +351,7 @@ class SyncHooks:
         """Run a tool with its hooks. ``fn`` runs in this thread; what it returns is awaited if need be."""
         if not self.config.enable_hooks:
             return as_tool_result(resolved(fn, args))
-        return portal.drive(self._hooks.run_tool(name, args, lambda final: resolved(fn, final)))
+        return loops.drive(self._hooks.run_tool(name, args, lambda final: resolved(fn, final)))
 
     def tool_call(self, name: str, args: dict[str, Any]) -> SyncToolCall:
         """Return the two halves of ``run_tool``, for callers that run the tool themselves."""
@@ -371,7 +373,7 @@ class SyncHooks:
         self, request: Any, call: Callable[[Any], Any], *, translator: TranslatorChoice = None
     ) -> ModelCallResult[Any]:
         """Call a model with its hooks. ``call`` runs in this thread; what it returns is awaited if need be."""
-        return portal.drive(self._hooks.call_model(request, lambda final: resolved(call, final), translator=translator))
+        return loops.drive(self._hooks.call_model(request, lambda final: resolved(call, final), translator=translator))
 
     def model_call(self, request: RequestT, *, translator: TranslatorChoice = None) -> SyncModelCall[RequestT]:
         """Return the two halves of ``call_model``, for callers that call the model themselves."""
@@ -412,14 +414,14 @@ class SyncHooks:
 
     def settle(self, seconds: float = 5.0) -> int:
         """Wait for the events that still run; return how many are left after the timeout."""
-        return portal.drive(self._hooks.settle(seconds))
+        return loops.drive(self._hooks.settle(seconds))
 
 
 def _event(event: str) -> HookEventName:
     try:
         return HookEventName(event)
     except ValueError:
-        from llxprt_hooks.engine.suggestions import event_fix
+        from llxprt_hooks.settings.did_you_mean import event_fix
 
         raise UnknownEventError(f"unknown hook event {event!r}. {event_fix(str(event))}") from None
 

@@ -10,15 +10,15 @@ pytest loads this module at its start, in every project. So nothing else of the 
 from __future__ import annotations
 
 import os
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
 if TYPE_CHECKING:
-    from llxprt_hooks.inspection.hook_tests import HookTest, Outcome, TestResult
-    from llxprt_hooks.inspection.trial import LoadedHooks
+    from llxprt_hooks.commands.fire import LoadedHooks
+    from llxprt_hooks.commands.test.run import HookTest, Outcome, TestResult
 
 T = TypeVar("T")
 
@@ -26,15 +26,11 @@ _SUFFIX = ".hooktest.json"
 _loaded = pytest.StashKey["dict[Path, LoadedHooks]"]()
 
 
-class HookRun:
-    """Fires events at the hooks of a project, for real, and returns what they decide."""
+@pytest.fixture
+def hook_run(request: pytest.FixtureRequest) -> Callable[..., Outcome]:
+    """Fire events at the hooks of the project, for real, and get what they decide."""
 
-    def __init__(self, config: pytest.Config, folder: Path) -> None:
-        self._config = config
-        self._folder = folder
-
-    def __call__(
-        self,
+    def fire(
         event: str,
         hook_input: Mapping[str, Any] | None = None,
         *,
@@ -47,22 +43,19 @@ class HookRun:
         ``hook`` names the only hook to run. ``env`` sets variables; None unsets one. The project is the nearest folder
         above the test that has hook settings. Raises ``AssertionError`` if no hook matches or a hook fails.
         """
+        from llxprt_hooks.commands.test.run import complete_input, fire_for_test
         from llxprt_hooks.events import HookEventName
-        from llxprt_hooks.inspection.hook_tests import complete_input, fire_for_test
 
         event_name = HookEventName(event)
         fields = complete_input(event_name, hook_input or {})
-        hooks = _hooks(self._config, _project(self._config, self._folder) if project is None else Path(project))
+        folder = _project(request.config, request.path.parent) if project is None else Path(project)
+        hooks = _hooks(request.config, folder)
         ran = _wait(fire_for_test(hooks, event_name, fields, hook=hook, env=env or {}))
         if ran.failures:
             raise AssertionError("; ".join(ran.failures))
         return ran.outcome
 
-
-@pytest.fixture
-def hook_run(request: pytest.FixtureRequest) -> HookRun:
-    """Fire events at the hooks of the project, and get what they decide."""
-    return HookRun(request.config, request.path.parent)
+    return fire
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -75,7 +68,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 class HookTestFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
-        from llxprt_hooks.inspection.hook_test_file import HookTestFileError, read_tests
+        from llxprt_hooks.commands.test.files import HookTestFileError, read_tests
 
         try:
             tests = read_tests(self.path)
@@ -91,7 +84,7 @@ class HookTestItem(pytest.Item):
         self._test = test
 
     def runtest(self) -> None:
-        from llxprt_hooks.inspection.hook_tests import run_test
+        from llxprt_hooks.commands.test.run import run_test
 
         result = _wait(run_test(_hooks(self.config, _project(self.config, self.path.parent)), self._test))
         if not result.passed:
@@ -124,7 +117,7 @@ def _project(config: pytest.Config, folder: Path) -> Path:
 
 def _hooks(config: pytest.Config, project: Path) -> LoadedHooks:
     """Return the hooks of a project, loaded once."""
-    from llxprt_hooks.inspection.trial import LoadedHooks
+    from llxprt_hooks.commands.fire import LoadedHooks
 
     loaded = config.stash.setdefault(_loaded, {})
     if project not in loaded:
@@ -134,6 +127,6 @@ def _hooks(config: pytest.Config, project: Path) -> LoadedHooks:
 
 def _wait(coroutine: Coroutine[Any, Any, T]) -> T:
     """Wait for a coroutine, also where an event loop is running."""
-    from llxprt_hooks.triggers import portal
+    from llxprt_hooks.core import loops
 
-    return portal.run(coroutine)
+    return loops.run(coroutine)

@@ -175,7 +175,7 @@ class _Check:
         return request
 
     def data_of_turns(self, request: Any) -> list[frozenset[tuple[str, int]]]:
-        """Return, for each turn that has data that hooks do not see, the values and how often each is there."""
+        """Count, per turn, the values that are hidden from hooks."""
         known = self.hidden - self.beside_text
         turns = [Counter(_all_leaves(_plain(turn.source))) for turn in self.translator.turns(request)]
         data = [frozenset((leaf, count) for leaf, count in turn.items() if leaf in known) for turn in turns]

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 class Driver(ABC):
     """One API of one client."""
 
-    integration: ClassVar[type[ClientHooks]]
+    integration: ClassVar[type[ClientHooks]] = OpenAIHooks
+    KINDS: ClassVar[tuple[Any, Any]] = (openai.OpenAI, openai.AsyncOpenAI)
+    """The synchronous and the asynchronous client."""
+    PATH = "/v1"
 
     def __init__(self, server: APIServer, *, is_async: bool, by_http: bool, clients: ClientHooks | None = None) -> None:
         self.server = server
@@ -42,12 +45,17 @@ class Driver(ABC):
         self.run(self.client.close())
         self._runner.close()
 
-    @abstractmethod
-    def _client(self, clients: Any, by_http: bool) -> Any: ...
+    def _client(self, clients: Any, by_http: bool) -> Any:
+        options: dict[str, Any] = {"api_key": "key", "base_url": f"{self.server.url}{self.PATH}", "max_retries": 0}
+        kind = self.KINDS[self._is_async]
+        if by_http:
+            http_client: Any = clients.async_http_client() if self._is_async else clients.http_client()
+            return kind(http_client=http_client, **options)
+        return clients.wrap(kind(**options))
 
-    @abstractmethod
     def create(self, prompt: str = "hi", **options: Any) -> Any:
         """Call the model; return the SDK's response."""
+        return self.run(self.create_call(prompt, **options))
 
     @abstractmethod
     def text(self, response: Any) -> str:
@@ -144,17 +152,9 @@ class MessagesTexts:
 
 
 class ChatDriver(ChatTexts, Driver):
-    integration = OpenAIHooks
-
-    def _client(self, clients: OpenAIHooks, by_http: bool) -> Any:
-        return _openai_client(clients, self.server, self._is_async, by_http)
-
     def create_call(self, prompt: str, **options: Any) -> Any:
         messages = [{"role": "system", "content": "be brief"}, {"role": "user", "content": prompt}]
         return self.client.chat.completions.create(model="m", messages=messages, **options)
-
-    def create(self, prompt: str = "hi", **options: Any) -> Any:
-        return self.run(self.create_call(prompt, **options))
 
     def stream_text(self, prompt: str = "hi") -> str:
         def call() -> Any:
@@ -189,17 +189,9 @@ class ChatDriver(ChatTexts, Driver):
 
 
 class ResponsesDriver(ResponsesTexts, Driver):
-    integration = OpenAIHooks
-
-    def _client(self, clients: OpenAIHooks, by_http: bool) -> Any:
-        return _openai_client(clients, self.server, self._is_async, by_http)
-
     def create_call(self, prompt: str, **options: Any) -> Any:
         messages = [{"role": "system", "content": "be brief"}, {"role": "user", "content": prompt}]
         return self.client.responses.create(model="m", input=messages, **options)
-
-    def create(self, prompt: str = "hi", **options: Any) -> Any:
-        return self.run(self.create_call(prompt, **options))
 
     def stream_text(self, prompt: str = "hi") -> str:
         def call() -> Any:
@@ -236,21 +228,12 @@ class ResponsesDriver(ResponsesTexts, Driver):
 
 class MessagesDriver(MessagesTexts, Driver):
     integration = AnthropicHooks
-
-    def _client(self, clients: AnthropicHooks, by_http: bool) -> Any:
-        kind: Any = anthropic.AsyncAnthropic if self._is_async else anthropic.Anthropic
-        options: dict[str, Any] = {"api_key": "key", "base_url": self.server.url, "max_retries": 0}
-        if by_http:
-            http_client: Any = clients.async_http_client() if self._is_async else clients.http_client()
-            return kind(http_client=http_client, **options)
-        return clients.wrap(kind(**options))
+    KINDS = (anthropic.Anthropic, anthropic.AsyncAnthropic)
+    PATH = ""
 
     def create_call(self, prompt: str, **options: Any) -> Any:
         messages = [{"role": "user", "content": prompt}]
         return self.client.messages.create(model="m", max_tokens=100, system="be brief", messages=messages, **options)
-
-    def create(self, prompt: str = "hi", **options: Any) -> Any:
-        return self.run(self.create_call(prompt, **options))
 
     def stream_text(self, prompt: str = "hi") -> str:
         def call() -> Any:
@@ -281,15 +264,6 @@ class MessagesDriver(MessagesTexts, Driver):
 
     def texts(self, request: dict[str, Any]) -> list[str]:
         return [request["system"], *(message["content"] for message in request["messages"])]
-
-
-def _openai_client(clients: OpenAIHooks, server: APIServer, is_async: bool, by_http: bool) -> Any:
-    kind: Any = openai.AsyncOpenAI if is_async else openai.OpenAI
-    options: dict[str, Any] = {"api_key": "key", "base_url": f"{server.url}/v1", "max_retries": 0}
-    if by_http:
-        http_client: Any = clients.async_http_client() if is_async else clients.http_client()
-        return kind(http_client=http_client, **options)
-    return clients.wrap(kind(**options))
 
 
 async def _awaited(outcome: Any) -> Any:

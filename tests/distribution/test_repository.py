@@ -16,24 +16,27 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from llxprt_hooks import __version__
-from tests.docs.docs_pages import ROOT, sections
+from tests.docs.pages import ROOT, sections
 from tests.python_matrix import VERSIONS
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-LOCKS = {"dev": ["dev"], "integrations": ["dev", "integrations"]}
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, GROUPS = SETTINGS["project"], SETTINGS["dependency-groups"]
+LOCKS = ["dev", "integrations"]
+"""A file of versions for the group of the same name."""
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PRE_COMMIT = [sys.executable, "-m", "pre_commit"]
 
 
-def requirements(extras: list[str]) -> list[Requirement]:
-    """What the package and its extras require, the extras that they include resolved."""
-    waiting = [
-        *PROJECT["dependencies"],
-        *(line for extra in extras for line in PROJECT["optional-dependencies"][extra]),
-    ]
+def requirements(group: str) -> list[Requirement]:
+    """What the package and a group require, with the groups and extras that they include."""
+    waiting = [*PROJECT["dependencies"], *GROUPS[group]]
     found = []
     while waiting:
-        requirement = Requirement(waiting.pop())
-        if requirement.name == PROJECT["name"]:
+        line = waiting.pop()
+        if isinstance(line, dict):
+            waiting += GROUPS[line["include-group"]]
+        elif (requirement := Requirement(line)).name == PROJECT["name"]:
             waiting += [line for extra in requirement.extras for line in PROJECT["optional-dependencies"][extra]]
         else:
             found.append(requirement)
@@ -56,7 +59,7 @@ def test_every_dependency_has_a_pinned_version_that_it_allows(lock: str) -> None
     pins = pinned(lock)
     outdated = [
         str(requirement)
-        for requirement in requirements(LOCKS[lock])
+        for requirement in requirements(lock)
         if not any(map(requirement.specifier.contains, pins.get(canonicalize_name(requirement.name), ())))
     ]
     assert outdated == [], "run `make lock`"
@@ -82,12 +85,30 @@ def test_ci_runs_on_every_supported_python() -> None:
     assert matrix["os"] == ["ubuntu-latest", "macos-latest"]
 
 
-def test_ci_runs_targets_that_exist() -> None:
+def test_ci_runs_all_that_make_test_runs() -> None:
+    """In several jobs: `test-fast` on every system and Python, the rest once."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    steps = [step.get("run", "") for job in workflow("ci")["jobs"].values() for step in job["steps"]]
-    targets = [target for step in steps for target in re.findall(r"\bmake ([\w-]+)", step)]
-    assert targets == ["test", "dist"]
-    assert [target for target in targets if f"\n{target}:" not in makefile] == []
+    everything, fast = (
+        set(re.search(rf"(?m)^{name}: .*\n\t@\$\(RUN_PARALLEL\) (.+)", makefile)[1].replace("'", " ").split())  # type: ignore[index]
+        for name in ("test", "test-fast")
+    )
+    once = workflow("ci")["jobs"]["once"]["strategy"]["matrix"]["target"]
+    assert fast | set(once) == everything
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_actions_are_pinned_by_commit_with_their_version(file: Path) -> None:
+    used = re.findall(r"uses: (.+)", file.read_text(encoding="utf-8"))
+    assert [action for action in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)] == []
+
+
+def test_only_the_job_that_publishes_gets_an_identity() -> None:
+    release = workflow("release")
+    assert release["permissions"] == {"contents": "read"}
+    assert {name: job.get("permissions") for name, job in release["jobs"].items()} == {
+        "build": None,
+        "publish": {"id-token": "write"},
+    }
 
 
 def workflow(name: str) -> Any:
@@ -101,6 +122,11 @@ def test_pre_commit_accepts_both_of_our_files() -> None:
     ):
         done = subprocess.run([*PRE_COMMIT, command, ROOT / file], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
+
+
+def test_pre_commit_runs_the_ruff_of_make_lint() -> None:
+    used = re.findall(r"ruff==([\d.]+)", (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    assert set(used) == pinned("dev")["ruff"]
 
 
 @pytest.mark.slow

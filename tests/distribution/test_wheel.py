@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from llxprt_hooks import __version__
-from tests.docs.docs_pages import ROOT, sections
-from tests.docs.docs_screens import check_screen, typed
+from tests.docs.pages import ROOT, sections
+from tests.docs.screens import check_screen, typed
 
 pytestmark = pytest.mark.slow
 
@@ -127,7 +127,7 @@ def test_the_quick_start_of_readme(installed: Environment, tmp_path: Path) -> No
             printed = typed(block.text, replies, folder=tmp_path, environment=installed.variables)
 
 
-def test_a_missing_extra_is_reported_and_its_command_works_without_an_index_that_has_the_package(
+def test_a_missing_extra_is_reported_with_a_command_that_works(
     installed: Environment,
 ) -> None:
     program = "from llxprt_hooks.model import resolve_translator; resolve_translator()"

@@ -26,8 +26,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import fuzz_guard
-from tests.fuzz.fuzz_project import FuzzedProject
+from tests.fuzz import guard
+from tests.fuzz.project import FuzzedProject
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -36,9 +36,9 @@ def _stderr_of_the_terminal(request: pytest.FixtureRequest) -> Iterator[None]:
     capture = request.config.pluginmanager.getplugin("capturemanager")
     assert capture is not None
     with capture.global_and_fixture_disabled():
-        fuzz_guard.last_words = os.dup(2)
+        guard.last_words = os.dup(2)
     yield
-    os.close(fuzz_guard.last_words)
+    os.close(guard.last_words)
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from google.genai import types
 from pydantic import PrivateAttr
 
 from llxprt_hooks import Config, context, deny, rewrite, stop
+from llxprt_hooks.core.calls import sessions
 from llxprt_hooks.integrations.google_adk import HooksPlugin
-from llxprt_hooks.triggers import sessions
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
@@ -162,12 +162,6 @@ async def test_a_question_for_confirmation_fires_no_after_tool(plugin: HooksPlug
     await run(LlmAgent(name="a", model=Model(answers=[call()]), tools=[tool]), plugin)
     assert (files.written, len(before), after) == ([], 1, [])
     assert [payload["details"]["tool_input"] for payload in asked] == [{"path": "a.txt"}]
-
-
-async def test_text_of_hooks_joins_the_text_in_a_result(plugin: HooksPlugin) -> None:
-    plugin.hooks.on("AfterTool", lambda payload: context("2 lines"))
-    agent = LlmAgent(name="a", model=Model(answers=[call(), say("done")]), tools=[Files().write_file])
-    assert results(await run(agent, plugin)) == [{"status": "ok", "result": "wrote a.txt\n\n2 lines"}]
 
 
 async def test_hooks_see_what_other_plugins_left(plugin: HooksPlugin) -> None:

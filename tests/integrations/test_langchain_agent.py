@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from operator import add
@@ -17,7 +14,6 @@ from langchain.agents.middleware import (
     AgentState,
     HumanInTheLoopMiddleware,
     ModelRetryMiddleware,
-    SummarizationMiddleware,
 )
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
@@ -54,18 +50,6 @@ DENY = {"decision": "deny", "reason": "no keys here"}
 
 
 # Tools.
-
-
-@MODES
-def test_a_blocked_call(sandbox: Project, mode: str) -> None:
-    """The model gets the reason as an error, and the message says that a hook blocked the call."""
-    model = model_of(calls(NOTE), says("done"))
-    result = run(agent_of(model, middleware(sandbox, BeforeTool=sandbox.hook(says=DENY))), mode=mode)
-    message = result["messages"][2]
-    assert (message.content, message.status, message.name) == ("no keys here", "error", "write_file")
-    assert marks(message) == {"blocked": True}
-    assert result["messages"][-1].content == "done"
-    assert result.get("hook_stop_reason") is None
 
 
 @MODES
@@ -176,17 +160,6 @@ def test_a_tool_that_fails(sandbox: Project, mode: str) -> None:
 
 
 @MODES
-def test_parallel_calls_have_their_hooks_in_parallel(sandbox: Project, mode: str) -> None:
-    """Each hook waits for the other one: in sequence, both would time out and the calls would be blocked."""
-    here = sandbox.note("")
-    meet = f"touch {here}/$$.here; while [ $(ls {here} | grep -c here) -lt 2 ]; do sleep 0.01; done"
-    hook = {"command": sandbox.hook(first=meet), "failClosed": True, "timeout": 20000}
-    other = ("write_file", {"file_path": "b.txt"})
-    result = run(agent_of(model_of(calls(NOTE, other), says("done")), middleware(sandbox, BeforeTool=hook)), mode=mode)
-    assert results_in(result) == ["wrote hello to a.txt", "wrote  to b.txt"]
-
-
-@MODES
 def test_a_sync_call_runs_its_tool_in_the_callers_thread(sandbox: Project, mode: str) -> None:
     """Hooks run on another event loop, but a tool sees its own thread and what belongs to it."""
     seen: list[str] = []
@@ -216,43 +189,7 @@ def test_a_sync_agent_inside_a_running_loop(sandbox: Project) -> None:
     assert results_in(asyncio.run(main())) == ["no keys here"]
 
 
-@MODES
-def test_an_alias(sandbox: Project, mode: str) -> None:
-    """Hooks see the name that they know, in tool events and in restrictions."""
-
-    @tool
-    def shell(command: str) -> str:
-        """Run."""
-        return command
-
-    restrict = {"hookSpecificOutput": {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": ["run_shell_command"]}}}
-    hooks = middleware(
-        sandbox,
-        BeforeTool=sandbox.hook("tool"),
-        BeforeToolSelection=sandbox.hook("selection", says=restrict),
-        aliases={"shell": "run_shell_command"},
-    )
-    model = model_of(calls(("shell", {"command": "ls"}), NOTE), says("done"))
-    result = run(agent_of(model, hooks, tools=[shell, write_file]), mode=mode)
-    assert [payload["tool_name"] for payload in sandbox.payloads("tool")] == ["run_shell_command"]
-    assert model.sent[0][1]["tools"] == ["shell"]
-    assert sorted(results_in(result)) == ["ls", "write_file may not be called now. Allowed tools: run_shell_command."]
-
-
 # Stops.
-
-
-@MODES
-@pytest.mark.parametrize("event", ["BeforeTool", "AfterTool"])
-def test_a_stop_by_a_tools_hook(sandbox: Project, mode: str, event: str) -> None:
-    """The model is not called again; the reason is the answer, and in the result."""
-    model = model_of(calls(NOTE, NOTE), says("done"))
-    agent = agent_of(model, middleware(sandbox, **{event: sandbox.hook(says=STOP)}))
-    result = run(agent, mode=mode)
-    assert len(model.sent) == 1
-    assert result["hook_stop_reason"] == "budget used up"
-    assert result["messages"][-1].content == "budget used up"
-    assert marks(result["messages"][-1]) == {"stop_reason": "budget used up"}
 
 
 @MODES
@@ -270,6 +207,7 @@ def test_a_stop_outlives_nodes_before_the_model(sandbox: Project, mode: str) -> 
     result = run(agent_of(model, middleware(sandbox, AfterTool=sandbox.hook(says=STOP)), Between()), mode=mode)
     assert len(model.sent) == 1
     assert result["hook_stop_reason"] == "budget used up"
+    assert marks(result["messages"][-1]) == {"stop_reason": "budget used up"}
 
 
 @MODES
@@ -339,37 +277,7 @@ def test_a_tool_that_asks_a_person_starts_again(sandbox: Project, mode: str, que
     assert (len(sandbox.payloads("before")), len(sandbox.payloads("after"))) == (2, 1)
 
 
-@MODES
-@pytest.mark.parametrize("event", ["BeforeModel", "BeforeToolSelection"])
-def test_a_stop_before_the_model(sandbox: Project, mode: str, event: str) -> None:
-    model = model_of(says("done"))
-    result = run(agent_of(model, middleware(sandbox, **{event: sandbox.hook(says=STOP)})), mode=mode)
-    assert model.sent == []
-    assert result["hook_stop_reason"] == result["messages"][-1].content == "budget used up"
-
-
-@MODES
-def test_a_stop_after_the_model(sandbox: Project, mode: str) -> None:
-    """The reason takes the place of the answer, whose calls do not run."""
-    model = model_of(calls(NOTE, text="I will write."), says("done"))
-    hooks = middleware(sandbox, AfterModel=sandbox.hook(says=STOP), BeforeTool=sandbox.hook("tool"))
-    result = run(agent_of(model, hooks), mode=mode)
-    assert [message.text for message in result["messages"]] == ["go", "budget used up"]
-    assert result["hook_stop_reason"] == "budget used up"
-    assert len(model.sent) == 1
-    assert sandbox.payloads("tool") == []
-
-
 # Models.
-
-
-@MODES
-def test_a_blocked_request(sandbox: Project, mode: str) -> None:
-    model = model_of(says("done"))
-    result = run(agent_of(model, middleware(sandbox, BeforeModel=sandbox.hook(says=DENY))), mode=mode)
-    assert model.sent == []
-    assert result["messages"][-1].content == "no keys here"
-    assert marks(result["messages"][-1]) == {"blocked": True, "reason": "no keys here"}
 
 
 @MODES
@@ -402,69 +310,6 @@ def test_a_message_for_the_next_request_is_in_the_checkpoint(sandbox: Project, m
     texts = [[str(message.text) for message in messages] for messages, _ in model.sent]
     assert texts[0][-1] == "[System] be brief"
     assert "[System] be brief" not in texts[1]
-
-
-@MODES
-def test_a_restriction_is_applied_to_the_answer(sandbox: Project, mode: str) -> None:
-    """The refused call has an error as its result; the other call of the answer runs."""
-
-    @tool
-    def glob(pattern: str) -> str:
-        """Find."""
-        return f"found {pattern}"
-
-    restrict = {"hookSpecificOutput": {"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["glob"]}}}
-    hooks = middleware(sandbox, BeforeToolSelection=sandbox.hook(says=[restrict]), BeforeTool=sandbox.hook("tool"))
-    model = model_of(calls(NOTE, ("glob", {"pattern": "*"})), says("done"))
-    result = run(agent_of(model, hooks, tools=[write_file, glob]), mode=mode)
-    assert (model.sent[0][1]["tools"], model.sent[0][1]["tool_choice"]) == (["glob"], "any")
-    assert model.sent[1][1]["tools"] == ["write_file", "glob"]
-    refused, ran = (message for message in result["messages"] if isinstance(message, ToolMessage))
-    assert refused.content == "write_file may not be called now. Allowed tools: glob."
-    assert (refused.status, marks(refused)) == ("error", {"restricted": True})
-    assert ran.content == "found *"
-    assert [payload["tool_name"] for payload in sandbox.payloads("tool")] == ["glob"]
-
-
-@MODES
-def test_no_tool_at_all(sandbox: Project, mode: str) -> None:
-    """A provider that cannot be told keeps its tools, except those that it runs itself; calls are refused."""
-    restrict = {"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}}
-    hooks = middleware(sandbox, BeforeToolSelection=sandbox.hook(says=[restrict]))
-    model = model_of(calls(NOTE), says("done"))
-    result = run(agent_of(model, hooks, tools=[write_file, {"type": "web_search"}]), mode=mode)
-    assert model.sent[0][1]["tools"] == ["write_file"]
-    assert results_in(result) == ["write_file may not be called now. No tool is allowed."]
-    assert result["messages"][-1].content == "done"
-
-
-@MODES
-def test_a_changed_answer(sandbox: Project, mode: str) -> None:
-    """It keeps the id and the token counts, has no calls, and says that it was changed."""
-    model = model_of(calls(NOTE, text="my key is sesame"))
-    says_text = {"hookSpecificOutput": {"llm_response": {"text": "my key is ***"}}}
-    result = run(agent_of(model, middleware(sandbox, AfterModel=sandbox.hook(says=says_text))), mode=mode)
-    answer = result["messages"][-1]
-    assert (answer.content, answer.tool_calls, marks(answer)) == ("my key is ***", [], {"changed": True})
-    assert answer.id
-    assert "sesame" not in str(result)
-
-
-@MODES
-def test_an_answer_that_hooks_only_repeat_keeps_its_calls(sandbox: Project, mode: str) -> None:
-    repeat = 'printf \'{"hookSpecificOutput": {"llm_response": {"text": "I will write."}}}\''
-    model = model_of(calls(NOTE, text="I will write."), says("I will write."))
-    result = run(agent_of(model, middleware(sandbox, AfterModel=sandbox.hook(first=repeat))), mode=mode)
-    assert results_in(result) == ["wrote hello to a.txt"]
-
-
-@MODES
-def test_a_suppressed_answer_and_a_suppressed_result(sandbox: Project, mode: str) -> None:
-    model = model_of(calls(NOTE), says("done"))
-    hide = sandbox.hook(says={"suppressOutput": True})
-    result = run(agent_of(model, middleware(sandbox, AfterModel=hide, AfterTool=hide)), mode=mode)
-    assert [marks(message) for message in result["messages"][1:]] == [{"suppress_output": True}] * 3
-    assert results_in(result) == ["wrote hello to a.txt"]
 
 
 class Weather(BaseModel):
@@ -596,27 +441,6 @@ def test_eight_threads_at_once(sandbox: Project, mode: str) -> None:
 
 
 @MODES
-def test_agent_and_session_events(sandbox: Project, mode: str) -> None:
-    """SessionStart fires once for a thread, SessionEnd on request."""
-    events = ("SessionStart", "SessionEnd", "BeforeAgent", "AfterAgent")
-    hooks = middleware(sandbox, **{event: sandbox.hook(event) for event in events})
-    agent = agent_of(model_of(says("one"), says("two")), hooks, checkpointer=InMemorySaver())
-    for prompt in ("first", "second"):
-        run(agent, prompt, mode=mode, thread="t")
-    hooks.end_session("t")
-    assert hooks.hooks.sync.settle() == 0
-    (start,), (end,) = sandbox.payloads("SessionStart"), sandbox.payloads("SessionEnd")
-    assert (start["session_id"], start["source"]) == ("t", "startup")
-    assert (end["session_id"], end["reason"]) == ("t", "exit")
-    before, after = sandbox.payloads("BeforeAgent"), sandbox.payloads("AfterAgent")
-    assert sorted(payload["prompt"] for payload in before) == ["first", "second"]
-    assert sorted((payload["prompt"], payload["prompt_response"]) for payload in after) == [
-        ("first", "one"),
-        ("second", "two"),
-    ]
-
-
-@MODES
 def test_a_thread_that_another_process_began_is_resumed(sandbox: Project, mode: str) -> None:
     saver = InMemorySaver()
     run(agent_of(model_of(says("one")), HooksMiddleware(), checkpointer=saver), mode=mode, thread="t")
@@ -696,23 +520,6 @@ def test_a_person_is_asked(sandbox: Project, mode: str, interrupt_mode: Any) -> 
     assert len(sandbox.payloads("tool")) == 1
 
 
-@MODES
-def test_a_summary_is_announced(sandbox: Project, mode: str) -> None:
-    hooks = middleware(sandbox, PreCompress=sandbox.hook())
-    writer = model_of(says("a summary"))
-    summary = SummarizationMiddleware(
-        model_of(), summarizer=hooks.summarizer(writer), trigger=("messages", 3), keep=("messages", 1)
-    )
-    agent = agent_of(model_of(says("one"), says("two")), hooks, summary, checkpointer=InMemorySaver())
-    run(agent, "first", mode=mode, thread="t")
-    result = run(agent, "second", mode=mode, thread="t")
-    assert "a summary" in result["messages"][0].text
-    assert len(writer.sent) == 1
-    until(lambda: bool(sandbox.payloads()))
-    (payload,) = sandbox.payloads()
-    assert (payload["trigger"], payload["session_id"]) == ("auto", "t")
-
-
 # A graph of one's own.
 
 
@@ -757,21 +564,3 @@ def test_tool_node_of_a_graph_without_the_field(sandbox: Project, mode: str) -> 
 
 
 # Settings.
-
-
-def test_three_lines(sandbox: Project) -> None:
-    """Hooks from settings files, which the user approved."""
-    sandbox.configure(BeforeTool=sandbox.hook(says=DENY))
-    sandbox.approve()
-    agent = agent_of(model_of(calls(NOTE), says("done")), HooksMiddleware.load(sandbox.root))
-    assert results_in(run(agent)) == ["no keys here"]
-    assert json.loads(sandbox.project_file.read_text())["enableHooks"]
-
-
-def test_no_other_framework_is_imported() -> None:
-    """Nor a provider's package: a program pays only for what it uses."""
-    code = "import sys, llxprt_hooks.integrations.langchain; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    others = ("agents", "anthropic", "claude_agent_sdk", "fastmcp", "google.adk", "google.genai", "mcp", "openai")
-    assert "langgraph" in loaded
-    assert not {*others, "langchain_openai", "langchain_anthropic", "pydantic_ai"} & set(loaded)

@@ -104,27 +104,6 @@ def test_an_answer_is_held_back(sandbox: Project, server: APIServer, api: str, m
 
 @APIS
 @MODES
-def test_an_answer_that_hooks_leave_alone(sandbox: Project, server: APIServer, api: str, mode: str) -> None:
-    """Its calls are run, and what the API needs in the next request is still there."""
-    hooks = middleware(sandbox, AfterModel=sandbox.hook())
-    server.will_say([WRITE], "done")
-    assert streamed(agent_of(model_of(api, server), hooks), mode) == "done"
-    assert "wrote hello to a.txt" in conversation(server.requests[1])
-    assert "call_0" in conversation(server.requests[1])
-
-
-@APIS
-@MODES
-def test_without_a_hook_for_answers_nothing_is_held_back(
-    sandbox: Project, server: APIServer, api: str, mode: str
-) -> None:
-    hooks = middleware(sandbox, BeforeModel=sandbox.hook())
-    server.will_say(SECRET)
-    assert streamed(agent_of(model_of(api, server), hooks), mode) == SECRET
-
-
-@APIS
-@MODES
 def test_a_stream_that_breaks_off_shows_nothing(sandbox: Project, server: APIServer, api: str, mode: str) -> None:
     """Half an answer, which no hook has seen, must not be shown."""
     hooks = middleware(sandbox, AfterModel=sandbox.hook())

@@ -27,8 +27,7 @@ from openai.types.responses import ResponseFunctionToolCall
 from pydantic import BaseModel
 
 from llxprt_hooks import Config, deny, rewrite, stop
-from llxprt_hooks.integrations import openai_agents
-from llxprt_hooks.integrations.openai_agents import HookStopped, OpenAIAgentsHooks, install, uninstall
+from llxprt_hooks.integrations.openai_agents import HookStopped, OpenAIAgentsHooks, install, patches, uninstall
 from tests.integrations.openai_agents_support import NO_TOOL, Files, allow_only, call, results, say
 
 
@@ -50,7 +49,7 @@ async def test_an_agent_keeps_its_identity(hooks: OpenAIAgentsHooks) -> None:
 
 
 def places() -> list[Any]:
-    return [getattr(owner, name) for owner, name in openai_agents._PLACES]
+    return [getattr(owner, name) for owner, name, _ in patches._REPLACEMENTS]
 
 
 async def test_uninstall_puts_everything_back() -> None:

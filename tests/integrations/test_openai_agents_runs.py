@@ -26,8 +26,8 @@ from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 
 from llxprt_hooks import Config, context, deny, stop
+from llxprt_hooks.core.calls import sessions
 from llxprt_hooks.integrations.openai_agents import OpenAIAgentsHooks, install, uninstall
-from llxprt_hooks.triggers import sessions
 from tests.integrations.openai_agents_support import Files, allow_only, call, results, say
 
 

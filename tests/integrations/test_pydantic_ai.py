@@ -6,8 +6,6 @@ import asyncio
 import contextvars
 import datetime
 import json
-import logging
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -30,16 +28,15 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.models.openai import OpenAIResponsesModel, OpenAIResponsesModelSettings
-from pydantic_ai.models.test import TestModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.providers.openai import OpenAIProvider
-from pydantic_ai.settings import ToolOrOutput
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RequestUsage, UsageLimits
 
-from llxprt_hooks import Config, HookEventName, allow, context, deny, rewrite, stop
-from llxprt_hooks.engine.session import current_session
-from llxprt_hooks.integrations.pydantic_ai import HookedToolset, HooksCapability, HookStopped, _HookedModel
+from llxprt_hooks import deny, rewrite, stop
+from llxprt_hooks.core.engine.session import current_session
+from llxprt_hooks.integrations.pydantic_ai import HookedToolset, HooksCapability, HookStopped
+from llxprt_hooks.integrations.pydantic_ai.capability import _HookedModel
 from tests.support.api_server import ANSWERS, APIServer
 from tests.support.api_server import Reply as APIReply
 
@@ -123,13 +120,6 @@ class World:
 # Tools.
 
 
-async def test_a_blocked_tool_does_not_run_and_the_model_gets_the_reason() -> None:
-    world = World(call(), "ok")
-    world.on("BeforeTool", lambda payload: deny("not here"))
-    result = await world.run()
-    assert (result.output, world.runs, world.script.results()) == ("ok", [], ["not here"])
-
-
 async def test_blocks_spend_no_retries() -> None:
     world = World(call(), call(), call(), "ok")
     world.on("BeforeTool", lambda payload: deny("not here"))
@@ -150,28 +140,6 @@ async def test_rewritten_arguments_that_the_tool_does_not_accept_do_not_run() ->
     await world.run()
     assert world.runs == []
     assert "not valid" in world.script.results()[0]
-
-
-async def test_context_is_appended_to_a_text() -> None:
-    world = World(call(), "ok")
-    world.on("BeforeTool", lambda payload: {"systemMessage": "be careful"})
-    after = world.payloads("AfterTool", lambda payload: context("2 lines"))
-    await world.run()
-    assert world.script.results() == ["wrote a.txt\n\n2 lines\n\n[System] be careful"]
-    assert after[0]["tool_response"]["llmContent"] == "wrote a.txt"
-
-
-async def test_another_value_keeps_its_type_and_the_text_follows() -> None:
-    world = World(call("count"), "ok")
-
-    @world.agent.tool_plain
-    def count() -> dict[str, int]:
-        return {"files": 3}
-
-    world.on("AfterTool", lambda payload: context("that is few"))
-    await world.run()
-    assert world.script.results() == [{"files": 3}]
-    assert "that is few" in str(world.script.requests[-1][-1].parts[-1])
 
 
 async def test_what_a_tool_returned_with_content_and_metadata_is_kept() -> None:
@@ -199,22 +167,6 @@ async def test_exceptions_of_a_tool_pass_and_fire_no_after_tool() -> None:
     seen = world.payloads("AfterTool")
     await world.run()
     assert seen == []
-
-
-async def test_parallel_calls_each_have_their_hooks() -> None:
-    world = World([*call(path="a"), *call(path="secret"), *call(path="c")], "ok")
-    world.on("BeforeTool", lambda payload: deny("no") if payload["tool_input"]["path"] == "secret" else allow())
-    await world.run()
-    assert sorted(run["path"] for run in world.runs) == ["a", "c"]
-    assert sorted(world.script.results()) == ["no", "wrote a", "wrote c"]
-
-
-async def test_a_stop_of_a_tool_hook_ends_the_run_with_its_reason() -> None:
-    world = World(call())
-    world.on("BeforeTool", lambda payload: stop("enough"))
-    result = await world.run()
-    assert (result.output, world.runs, len(world.script.requests)) == ("enough", [], 1)
-    assert result.response.metadata["llxprt_hooks"]["stop_reason"] == "enough"
 
 
 async def test_a_stop_ends_one_run_and_not_the_conversation() -> None:
@@ -245,32 +197,6 @@ async def test_output_tools_fire_no_event() -> None:
     assert seen == []
 
 
-async def test_hooks_see_a_tool_under_its_alias() -> None:
-    world = World(call(), "ok", aliases={"write_file": "edit"})
-    seen = world.payloads("BeforeTool")
-    await world.run()
-    assert seen[0]["tool_name"] == "edit"
-
-
-async def test_a_real_script_from_settings_blocks(tmp_path: Path) -> None:
-    script = tmp_path / "guard.sh"
-    script.write_text("#!/bin/sh\ngrep -q a.txt && { echo 'a.txt is protected' >&2; exit 2; }\nexit 0\n")
-    script.chmod(0o755)
-    group = {"matcher": "write_.*", "hooks": [{"type": "command", "command": str(script)}]}
-    config = Config(working_dir=tmp_path, enable_hooks=True, hooks={"BeforeTool": [group]})
-    told = Script(call(), call(path="b.txt"), "ok")
-    agent = Agent(told.model, capabilities=[HooksCapability(config)])
-    runs: list[str] = []
-
-    @agent.tool_plain
-    def write_file(path: str) -> str:
-        runs.append(path)
-        return "done"
-
-    await agent.run("Go")
-    assert (runs, told.results()) == (["b.txt"], ["a.txt is protected", "done"])
-
-
 @pytest.mark.usefixtures("own_loop")
 def test_run_sync_has_the_same_hooks() -> None:
     world = World(call(), "ok")
@@ -297,21 +223,6 @@ async def test_a_toolset_can_be_hooked_by_itself() -> None:
 # Models.
 
 
-async def test_a_blocked_request_is_answered_with_the_reason() -> None:
-    world = World()
-    world.on("BeforeModel", lambda payload: deny("over budget"))
-    result = await world.run()
-    assert (result.output, world.script.requests) == ("over budget", [])
-    assert result.response.metadata["llxprt_hooks"]["blocked"] is True
-
-
-async def test_a_hook_answers_in_place_of_the_model() -> None:
-    world = World()
-    answer = {"decision": "block", "hookSpecificOutput": {"llm_response": {"text": "cached"}}}
-    world.on("BeforeModel", lambda payload: answer)
-    assert (await world.run()).output == "cached"
-
-
 async def test_changed_messages_and_settings_are_sent_and_the_history_keeps_what_was_said() -> None:
     world = World("ok")
     change = {"llm_request": {"messages": [{"role": "user", "content": "[hidden]"}], "config": {"temperature": 0.25}}}
@@ -335,13 +246,6 @@ async def test_the_system_prompt_is_not_shown() -> None:
     assert "rule" not in json.dumps(seen)
 
 
-async def test_a_changed_model_is_resolved() -> None:
-    other = TestModel(custom_output_text="from the other", call_tools=[])
-    world = World(resolve_model=lambda name: {"other": other}[name])
-    world.on("BeforeModel", lambda payload: {"hookSpecificOutput": {"llm_request": {"model": "other"}}})
-    assert (await world.run()).output == "from the other"
-
-
 async def test_a_model_that_does_not_exist_is_dropped_alone(caplog: pytest.LogCaptureFixture) -> None:
     world = World("ok")
     change = {"model": "nowhere:x", "messages": [{"role": "user", "content": "[hidden]"}]}
@@ -357,22 +261,6 @@ async def test_an_answer_is_replaced_and_its_calls_do_not_run() -> None:
     result = await world.run()
     assert (result.output, world.runs) == ("[redacted]", [])
     assert "hunter2" not in str(result.all_messages())
-
-
-async def test_a_message_after_the_model_goes_into_the_next_request() -> None:
-    world = World("one", "two")
-    world.on("AfterModel", lambda payload: {"systemMessage": "be brief"} if world.script.replies else None)
-    first = await world.run(conversation_id="c1")
-    await world.run(message_history=first.all_messages(), conversation_id="c1")
-    assert (world.script.texts(0), world.script.texts(1)[-1]) == (["Go"], "be brief")
-
-
-async def test_nothing_is_streamed_before_the_hook_has_seen_the_answer() -> None:
-    world = World("the key is 123")
-    world.on("AfterModel", lambda payload: {"hookSpecificOutput": {"llm_response": {"text": "[redacted]"}}})
-    async with world.agent.run_stream("Go") as result:
-        shown = [text async for text in result.stream_text(delta=True, debounce_by=None)]
-    assert "".join(shown) == "[redacted]"
 
 
 async def test_without_a_change_a_held_back_stream_has_the_same_pieces() -> None:
@@ -391,31 +279,6 @@ async def test_without_a_change_a_held_back_stream_has_the_same_pieces() -> None
 # Tool selection.
 
 
-async def test_no_tool_may_be_called() -> None:
-    world = World(call(), "ok")
-    world.on("BeforeToolSelection", lambda payload: {"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}})
-    await world.run()
-    assert world.script.infos[0].model_settings == {"tool_choice": "none"}
-    assert world.runs == []
-    assert "may not be called now" in world.script.results()[0]
-
-
-async def test_only_named_tools_may_be_called() -> None:
-    world = World([*call("read_file", path="x"), *call()], "ok")
-
-    @world.agent.tool_plain
-    def read_file(path: str) -> str:
-        return f"text of {path}"
-
-    allowed = {"mode": "AUTO", "allowedFunctionNames": ["read_file", "unknown_tool"]}
-    world.on("BeforeToolSelection", lambda payload: {"hookSpecificOutput": {"toolConfig": allowed}})
-    seen = world.payloads("BeforeTool")
-    await world.run()
-    assert world.script.infos[0].model_settings == {"tool_choice": ToolOrOutput(["read_file"])}
-    assert world.runs == []
-    assert [payload["tool_name"] for payload in seen] == ["read_file"]
-
-
 async def test_a_call_outside_the_restriction_asks_nobody() -> None:
     told = Script(call("erase", path="x"), "ok")
     capability = HooksCapability(enable_hooks=True)
@@ -432,40 +295,16 @@ async def test_a_call_outside_the_restriction_asks_nobody() -> None:
 # Watching events.
 
 
-async def test_agent_and_session_events_with_the_conversation_as_session() -> None:
-    world = World("one", "two")
-    seen = {name: world.payloads(name) for name in ("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd")}
-    await world.run("first", conversation_id="c1")
-    await world.run("second", conversation_id="c1")
-    world.capability.end_session("c1")
-    await world.capability.hooks.settle()
-    assert [len(payloads) for payloads in seen.values()] == [1, 2, 2, 1]
-    assert {payload["session_id"] for payloads in seen.values() for payload in payloads} == {"c1"}
-    assert [(p["prompt"], p["prompt_response"]) for p in seen["AfterAgent"]] == [("first", "one"), ("second", "two")]
-
-
 async def test_sessions_of_concurrent_runs_stay_apart() -> None:
-    world = World(*[call(path=str(number)) for number in range(8)], *["ok"] * 8)
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        has_run = any(isinstance(part, ToolReturnPart) for message in messages for part in message.parts)
+        return ModelResponse(parts=[TextPart("ok")] if has_run else call())
+
+    world = World()
     seen = world.payloads("BeforeTool")
-    await asyncio.gather(*(world.agent.run("Go", conversation_id=f"c{number}") for number in range(8)))
-    assert len({payload["session_id"] for payload in seen}) == 8
-
-
-async def test_a_request_for_approval_is_a_notification() -> None:
-    told = Script(call("erase", path="x"))
-    capability = HooksCapability(enable_hooks=True)
-    seen: list[Any] = []
-    capability.hooks.on("Notification", seen.append)
-    agent: Agent[None, Any] = Agent(told.model, capabilities=[capability], output_type=[str, DeferredToolRequests])
-
-    @agent.tool_plain(requires_approval=True)
-    def erase(path: str) -> str:
-        raise AssertionError
-
-    assert isinstance((await agent.run("Go")).output, DeferredToolRequests)
-    await capability.hooks.settle()
-    assert seen[0]["notification_type"] == "ToolPermission"
-    assert seen[0]["details"] == {"tool_name": "erase", "tool_input": {"path": "x"}}
+    with world.agent.override(model=FunctionModel(answer)):
+        await asyncio.gather(*(world.agent.run("Go", conversation_id=f"c{number}") for number in range(8)))
+    assert sorted(payload["session_id"] for payload in seen) == [f"c{number}" for number in range(8)]
 
 
 # Being made.
@@ -476,28 +315,6 @@ def test_an_agent_can_be_specified_in_a_file(tmp_path: Path) -> None:
     spec = {"model": "test", "capabilities": [{"HooksCapability": {"project_dir": str(tmp_path)}}]}
     agent = Agent.from_spec(spec, custom_capability_types=[HooksCapability])
     assert agent.run_sync("Hi").output
-
-
-async def test_disabled_hooks_wrap_nothing() -> None:
-    capability = HooksCapability(Config())
-    agent = Agent(Script("ok").model, capabilities=[capability])
-    assert (await agent.run("Hi")).output == "ok"
-    assert capability.get_wrapper_model(TestModel()) is None
-    assert capability.get_wrapper_toolset(FunctionToolset()) is None
-
-
-def test_hooks_that_cannot_run_are_reported(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        HooksCapability(hooks={"PreCompress": [{"hooks": [{"type": "command", "command": "true"}]}]})
-    assert HookEventName.PRE_COMPRESS in caplog.text
-
-
-def test_importing_it_imports_no_other_framework() -> None:
-    import subprocess
-
-    code = "import sys, llxprt_hooks.integrations.pydantic_ai; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"langchain", "agents", "anthropic", "openai", "fastmcp", "google.adk"} & set(loaded)
 
 
 # Runs, and what is stored of an answer.

@@ -158,7 +158,7 @@ def test_with_thinking_no_call_is_required(caplog: pytest.LogCaptureFixture) -> 
     assert restricted(given, mode="ANY")["tool_choice"] == {"type": "auto"}
     one = restricted(given, mode="ANY", allowedFunctionNames=["b"])
     assert (one["tool_choice"], [tool["name"] for tool in one["tools"]]) == ({"type": "auto"}, ["b"])
-    assert "which the API rejects with thinking" in caplog.text
+    assert "the API rejects that while thinking is on" in caplog.text
     assert restricted({**given, "thinking": {"type": "disabled"}}, mode="ANY")["tool_choice"] == {"type": "any"}
 
 

@@ -89,7 +89,7 @@ def test_responses_without_text(translator: HookTranslatorGenAIv1, response: Any
 
 
 @pytest.mark.requirement("HOOK-079")
-def test_what_is_dropped_is_logged(translator: HookTranslatorGenAIv1, caplog: pytest.LogCaptureFixture) -> None:
+def test_dropped_fields_are_logged(translator: HookTranslatorGenAIv1, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="llxprt:core:hooks:translator")
     thought = types.Part(text="Hm.", thought=True)
     content = types.ModelContent([thought, "Reading.", CALL, CALL])

@@ -9,7 +9,7 @@ import pytest
 
 from llxprt_hooks import TranslationError
 from llxprt_hooks.model import resolve_translator
-from llxprt_hooks.model.messages import Choice, MessageTranslator
+from llxprt_hooks.model.messages import Choice, MessageTranslator, expected
 from llxprt_hooks.testing import Sample, check_translator
 from tests.model.wire_samples import anthropic_response, chat_response, responses_response
 
@@ -109,3 +109,9 @@ def test_a_response_of_text_alone_logs_nothing(caplog: pytest.LogCaptureFixture)
         Notes().to_hook_llm_response({"reply": ["Hi."]})
 
     assert caplog.text == ""
+
+
+def test_data_of_another_type_is_declined_by_its_name() -> None:
+    assert expected("text", str, "llm_request", "a text") == "text"
+    with pytest.raises(TranslationError, match=r"^llm_request is .+; expected a text\.$"):
+        expected(7, str, "llm_request", "a text")

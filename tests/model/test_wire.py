@@ -60,7 +60,7 @@ class TestParser:
         assert parsed(b"data: \xff\n\n") == [ServerSentEvent("\ufffd")]
 
     @given(st.text(), st.none() | st.just("a"))
-    def test_json_comes_back(self, text: str, event: str | None) -> None:
+    def test_sse_event_round_trips(self, text: str, event: str | None) -> None:
         (found,) = parsed(encode_json({"text": text}, event))
         assert (json.loads(found.data), found.event) == ({"text": text}, event)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from llxprt_hooks import Config
+from llxprt_hooks.core.calls.lookup import enforces
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.model import resolve_translator
-from llxprt_hooks.triggers.relevance import enforces
 
 BYPASSES = {
     "openai-chat": ("POST", "/v1/batches"),

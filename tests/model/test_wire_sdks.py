@@ -27,10 +27,6 @@ USER: Any = [{"role": "user", "content": "Hello"}]
 PIECE = 7
 
 
-class Answer(BaseModel):
-    text: str
-
-
 def transport(answer: Callable[[dict[str, Any]], Iterable[bytes] | dict[str, Any]]) -> httpx2.MockTransport:
     """A server that answers each request with JSON, or with a stream in small pieces."""
 
@@ -59,12 +55,6 @@ def streamed(translator: JSONTranslator, response: dict[str, Any]) -> Callable[[
 
 def as_dict(value: Any) -> Any:
     return value.model_dump(by_alias=True, exclude_unset=True, warnings=False)
-
-
-def replaced(translator: JSONTranslator, text: str, request: dict[str, Any]) -> dict[str, Any]:
-    """An answer of a hook instead of the model's."""
-    answer: dict[str, Any] = translator.from_hook_llm_response({"text": text}, translator.blank_response(request))
-    return answer
 
 
 def test_chat_streams_are_read_by_the_sdk() -> None:
@@ -148,98 +138,6 @@ def test_the_anthropic_sdk_assembles_what_is_written() -> None:
     assert text == "Here it is. Look."
     assert as_dict(final)["content"] == anthropic_response()["content"]
     assert (final.stop_reason, final.usage.input_tokens, final.usage.output_tokens) == ("tool_use", 3, 4)
-
-
-def test_a_hooks_answer_is_a_chat_completion() -> None:
-    client = openai_client(lambda request: replaced(CHAT, '{"text": "No."}', request))
-
-    created = client.chat.completions.create(model="gpt-5", messages=USER)
-    parsed = client.chat.completions.parse(model="gpt-5", messages=USER, response_format=Answer)
-
-    assert (created.model, created.object, created.choices[0].finish_reason) == ("gpt-5", "chat.completion", "stop")
-    assert created.usage is not None
-    assert (created.created > 0, created.usage.total_tokens) == (True, 0)
-    assert parsed.choices[0].message.parsed == Answer(text="No.")
-    assert created.id != parsed.id
-
-
-def test_a_hooks_answer_is_a_response() -> None:
-    client = openai_client(lambda request: replaced(RESPONSES, '{"text": "No."}', request))
-
-    created = client.responses.create(model="gpt-5", input="Hello", instructions="Be brief.")
-    parsed = client.responses.parse(model="gpt-5", input="Hello", text_format=Answer)
-
-    assert (created.model, created.object, created.status) == ("gpt-5", "response", "completed")
-    assert (created.instructions, created.output[0].type) == ("Be brief.", "message")
-    assert created.usage is not None
-    assert created.usage.total_tokens == 0
-    assert parsed.output_parsed == Answer(text="No.")
-
-
-def test_a_hooks_answer_is_an_anthropic_message() -> None:
-    client = anthropic_client(lambda request: replaced(MESSAGES, '{"text": "No."}', request))
-
-    created = client.messages.create(model="claude", max_tokens=9, messages=USER)
-    parsed = client.messages.parse(model="claude", max_tokens=9, messages=USER, output_format=Answer)
-
-    assert (created.model, created.type, created.stop_reason) == ("claude", "message", "end_turn")
-    assert (created.usage.input_tokens, created.usage.output_tokens) == (0, 0)
-    assert parsed.parsed_output == Answer(text="No.")
-
-
-@pytest.mark.parametrize("finish_reason", ["STOP", "MAX_TOKENS", "SAFETY"])
-def test_a_hooks_answer_is_a_stream_of_each_api(finish_reason: str) -> None:
-    def answered(translator: JSONTranslator) -> Callable[[dict[str, Any]], Iterable[bytes]]:
-        content = {"role": "model", "parts": ["No."]}
-        answer = {"candidates": [{"content": content, "finishReason": finish_reason}]}
-        return lambda request: translator.wire.write(
-            translator.from_hook_llm_response(answer, translator.blank_response(request)), request
-        )
-
-    chat = openai_client(answered(CHAT)).chat.completions.create(model="m", messages=USER, stream=True)
-    responses = openai_client(answered(RESPONSES)).responses.create(model="m", input="Hello", stream=True)
-    messages = anthropic_client(answered(MESSAGES)).messages.create(model="m", max_tokens=9, messages=USER, stream=True)
-
-    for translator, stream in ((CHAT, chat), (RESPONSES, responses), (MESSAGES, messages)):
-        response = translator.wire.assemble(stream)
-        shown = translator.to_hook_llm_response(translator.read_response(response))
-        assert (shown["text"], shown["candidates"][0]["finishReason"]) == ("No.", finish_reason)
-
-
-def test_what_hooks_changed_is_what_the_sdks_send() -> None:
-    sent: list[dict[str, Any]] = []
-
-    def record(request: dict[str, Any]) -> dict[str, Any]:
-        sent.append(request)
-        return anthropic_response() if "max_tokens" in request else responses_response() if "input" in request else chat
-
-    chat, openai_sdk, anthropic_sdk = chat_response(), openai_client(record), anthropic_client(record)
-    function = {"name": "read_file", "parameters": {"type": "object"}}
-    chat_tools = [{"type": "function", "function": {**function, "name": name}} for name in ("a", "b", "c")]
-    tools = [{"type": "function", **function, "name": name} for name in ("a", "b", "c")]
-    named = [{"name": name, "input_schema": {"type": "object"}} for name in ("a", "b", "c")]
-    requests: list[tuple[JSONTranslator, Any, dict[str, Any]]] = [
-        (CHAT, openai_sdk.chat.completions.create, {"messages": USER, "tools": chat_tools}),
-        (RESPONSES, openai_sdk.responses.create, {"input": "Hello", "tools": tools}),
-        (MESSAGES, anthropic_sdk.messages.create, {"messages": USER, "tools": named, "max_tokens": 9}),
-    ]
-    for translator, create, request in requests:
-        hook = {
-            "model": "small",
-            "messages": [{"role": "user", "content": "***"}, {"role": "system", "content": "Be brief."}],
-            "toolConfig": {"allowedFunctionNames": ["a", "b"]},
-        }
-        changed = translator.from_hook_llm_request(hook, {"model": "large", **request})
-        create(**changed)
-        assert sent[-1] == json.loads(json.dumps(changed))
-
-    assert [request["model"] for request in sent] == ["small"] * 3
-    assert sent[1]["tool_choice"] == {
-        "type": "allowed_tools",
-        "mode": "auto",
-        "tools": [{"type": "function", "name": "a"}, {"type": "function", "name": "b"}],
-    }
-    assert (sent[2]["tool_choice"], [tool["name"] for tool in sent[2]["tools"]]) == ({"type": "auto"}, ["a", "b"])
 
 
 def test_objects_of_the_sdks_are_read_and_replaced() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recipes.recipe_project import RecipeProject
+from tests.recipes.project import RecipeProject
 
 OUTSIDE = ("XDG_", "CI", "GIT_", "COST_CAP", "POLICY_", "CHAT_", "TEST_FIRST", "TEST_AFTER")
 """Variables that recipes read begin so."""

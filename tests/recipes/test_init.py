@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sysconfig
 from pathlib import Path
 
@@ -14,11 +13,11 @@ import pytest
 
 from llxprt_hooks import HookEventName
 from llxprt_hooks.cli.main import run_command_line
-from llxprt_hooks.diagnosis import settings_schema
-from llxprt_hooks.engine.matcher import compile_matcher
+from llxprt_hooks.commands.validate import settings_schema
 from llxprt_hooks.recipes import FIRST_HOOK, NAMES, ROLES
 from llxprt_hooks.settings import parse
-from tests.recipes.recipe_project import RecipeProject, mode_of
+from llxprt_hooks.settings.matcher import compile_matcher
+from tests.recipes.project import RecipeProject, mode_of
 from tests.support.processes import DEADLINE
 
 COMMAND = str(Path(sysconfig.get_path("scripts")) / "llxprt-hooks")
@@ -50,17 +49,6 @@ async def test_in_an_empty_folder_it_makes_a_hook_that_works(
     assert mode_of(bench.root / ".llxprt" / "hooks" / "first_hook.py") == 0o755
     assert mode_of(settings_of(bench)) == 0o644
     assert await bench.verdict("write_file", file_path=".env", content="x") is not None
-
-
-def test_what_it_says_to_try_next_can_be_tried(bench: RecipeProject, capsys: pytest.CaptureFixture[str]) -> None:
-    init("-C", str(bench.root))
-
-    status = run_command_line(
-        ["fire", "BeforeTool", "--tool", "write_file", "--args", '{"file_path": ".env"}', "-C", str(bench.root)]
-    )
-
-    assert status == 2
-    assert "A .env file holds secrets" in capsys.readouterr().out
 
 
 def test_settings_that_are_there_are_kept_with_their_comments(bench: RecipeProject) -> None:
@@ -341,28 +329,6 @@ def test_on_a_terminal_it_asks(answers: str, kept: bool, bench: RecipeProject) -
     assert ("-# mine" in screen.getvalue()) is answers.startswith("d")
     assert (mine.read_text() == "# mine\n") is kept
     assert "first_hook.py" in settings_of(bench).read_text()
-
-
-def test_on_a_terminal_the_list_has_colour_unless_nobody_wants_it(bench: RecipeProject) -> None:
-    def listed(**environment: str) -> str:
-        env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "CI")}
-        child = pexpect.spawn(
-            COMMAND,
-            ["init", "--list"],
-            env={**env, "TERM": "xterm-256color", **environment},
-            encoding="utf-8",
-            timeout=DEADLINE,
-            dimensions=(60, 60),
-        )
-        text = child.read()
-        child.close()
-        return str(text)
-
-    coloured, plain = listed(), listed(NO_COLOR="1")
-
-    assert "\x1b[36m" in coloured
-    assert "\x1b[36m" not in plain
-    assert max(len(line) for line in plain.replace("\r", "").split("\n")) <= 60
 
 
 def test_the_list_has_a_line_for_each_recipe(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from llxprt_hooks import Config, ToolResult, execute_tool_with_hooks
 from llxprt_hooks.process.warm import zygotes
-from tests.soak.soak_faults import BLOCK, Fault, faults
+from tests.soak.faults import BLOCK, Fault, faults
 
 AT_ONCE = 8
 RAN = "the tool ran"

@@ -16,6 +16,7 @@ import pytest
 
 from llxprt_hooks import Config, HookLog, ToolResult, execute_tool_with_hooks
 from llxprt_hooks.settings import write_atomically
+from tests.support.processes import DEADLINE
 
 HOOKS = {"BeforeTool": [{"hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}]}
 
@@ -45,7 +46,9 @@ async def main():
     }}))
 asyncio.run(main())
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=DEADLINE
+    )
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
     return result
@@ -105,7 +108,7 @@ try:
 except OSError:
     sys.exit(7)
 """
-    done = subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], check=False, timeout=DEADLINE)
 
     assert done.returncode == 7
     assert file.read_text() == '{"enableHooks": true}'

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.soak.faults import faults
 from tests.soak.soak import soak
-from tests.soak.soak_faults import faults
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc to find what is left behind")
 

@@ -18,7 +18,7 @@ from unittest.mock import patch
 import pexpect
 
 from llxprt_hooks.cli.main import run_command_line
-from llxprt_hooks.inspection.inventory import take_inventory
+from llxprt_hooks.commands.list import take_inventory
 from tests.support.processes import DEADLINE, run_python
 from tests.support.project import APPROVED, SCRIPTS, Project
 

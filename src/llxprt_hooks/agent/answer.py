@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from google.genai import types
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 def complete_answer(chunks: Sequence[types.GenerateContentResponse]) -> types.GenerateContentResponse:

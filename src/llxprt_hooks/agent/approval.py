@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
+from llxprt_hooks._support.text import shorten
+from llxprt_hooks.agent.tools.messages import escape_name
 from llxprt_hooks.agent.tools.tool import Tool, ToolKind
-from llxprt_hooks.agent.tools.wording import escape_name
-from llxprt_hooks.text import shorten
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Target
 
-_LONGEST_PATH = 200
+_MAX_PATH = 200
 
 
 class ApprovalMode(StrEnum):
@@ -56,7 +56,7 @@ Announce: TypeAlias = Callable[[Request], None]
 """Called when approval is needed, before the user is asked."""
 
 
-class Approval:
+class Approver:
     """Approves or refuses calls. Asks about one call at a time."""
 
     def __init__(self, mode: ApprovalMode, *, ask: Ask | None = None, announce: Announce = lambda _: None) -> None:
@@ -87,7 +87,7 @@ class Approval:
 def _refusal_without_user(request: Request) -> str:
     tool = request.tool
     if request.protected is not None:
-        path = escape_name(shorten(request.arguments[tool.writes or ""], _LONGEST_PATH))
+        path = escape_name(shorten(request.arguments[tool.writes or ""], _MAX_PATH))
         return (
             f"`{path}` is protected ({request.protected}): in every approval mode it is written only if the user "
             "approves the call, but this run is not interactive."

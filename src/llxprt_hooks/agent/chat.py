@@ -8,26 +8,23 @@ from typing import TYPE_CHECKING, Any
 from google.genai import types
 
 from llxprt_hooks.agent.answer import complete_answer, first_content, shown_text
-from llxprt_hooks.agent.attribution import Deciders, deciders
-from llxprt_hooks.agent.audience import AnswerEnd, AnswerText, Audience, ModelBlocked, NullAudience
-from llxprt_hooks.events import HookEventName
-from llxprt_hooks.model import GenerateContentParameters, Restriction
-from llxprt_hooks.triggers.model_call import ModelCallResult, execute_model_with_hooks
-from llxprt_hooks.triggers.relevance import has_hooks_for
+from llxprt_hooks.agent.ui import AnswerEnd, AnswerText, ModelBlocked, NoInterface, UserInterface, hook_names
+from llxprt_hooks.core.engine.session import Session
+from llxprt_hooks.model import GenerateContentParameters
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.provider import Provider
-    from llxprt_hooks.config import Config
+    from llxprt_hooks.core.calls.model_call import ModelCallResult
+    from llxprt_hooks.hooks import Hooks
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The outcome of one model call."""
+    """The outcome of one model call. The last one is the outcome of a prompt."""
 
     response: types.GenerateContentResponse = field(
         default_factory=lambda: types.GenerateContentResponse(candidates=[])
     )
-    restriction: Restriction = field(default_factory=Restriction)
     shown: str | None = None
     """The text that was shown to the user, or None without an answer."""
     blocked: str | None = None
@@ -45,22 +42,22 @@ class Chat:
     """A conversation with the model. ``history`` excludes what hooks added to a single request."""
 
     def __init__(
-        self, config: Config, provider: Provider, audience: Audience, *, model: str, request_config: dict[str, Any]
+        self, hooks: Hooks, provider: Provider, ui: UserInterface, *, model: str, request_config: dict[str, Any]
     ) -> None:
-        self._config = config
+        self._hooks = hooks
         self._provider = provider
-        self._audience = audience
+        self._ui = ui
         self._model = model
         self._request_config = request_config
-        self._notes: tuple[str, ...] = ()
-        """System messages from hooks for the next request."""
+        self.session = Session(hooks.config, hooks.config.session_id, hooks.config.transcript_path)
+        """What hooks leave for later calls of this conversation: messages, a restriction, a stop."""
         self.history: list[types.Content] = []
         self.usage: types.GenerateContentResponseUsageMetadata | None = None
 
     def fork(self) -> Chat:
         """Return a chat with a copy of the history, without tools and without output."""
         request_config = {name: value for name, value in self._request_config.items() if name != "tools"}
-        chat = Chat(self._config, self._provider, NullAudience(), model=self._model, request_config=request_config)
+        chat = Chat(self._hooks, self._provider, NoInterface(), model=self._model, request_config=request_config)
         chat.history = list(self.history)
         return chat
 
@@ -68,36 +65,38 @@ class Chat:
         self.history = list(history)
         self.usage = None
 
+    async def close(self) -> None:
+        """Close connections to the model. Call it once, at the end of the conversation."""
+        await self._provider.close()
+
     async def ask(self) -> Answer:
         """Send the history to the model and return its answer."""
-        held_back = has_hooks_for(self._config, HookEventName.AFTER_MODEL)
         answered: list[types.GenerateContentResponse] = []
 
-        async def call(request: GenerateContentParameters) -> types.GenerateContentResponse:
-            answered.append(await self._stream(request, held_back=held_back))
+        async def stream(request: GenerateContentParameters) -> types.GenerateContentResponse:
+            answered.append(await self._stream(request, held_back=call.holds_back))
             return answered[0]
 
         request_config = types.GenerateContentConfig(**self._request_config)
         request = GenerateContentParameters(self._model, list(self.history), request_config)
-        with deciders() as found:
-            result = await execute_model_with_hooks(self._config, request, call, notes=self._notes)
-        self._notes = result.notes
+        with self.session.active():
+            call = self._hooks.model_call(request)
+            result = await call.run(stream)
         if result.response is None:
-            return self._unanswered(result, found)
+            return self._unanswered(result)
         usage = answered[0].usage_metadata if answered else None
         self.usage = usage or self.usage
         shown = "" if result.suppress_output else shown_text(result.response)
-        if held_back or not answered:
+        if call.holds_back or not answered:
             self._show(shown)
         if (content := first_content(result.response)) is not None:
             self.history.append(content)
-        self._audience.handle(AnswerEnd(shown))
+        self._ui.handle(AnswerEnd(shown))
         return Answer(
             result.response,
-            result.restriction,
             shown,
             stop_reason=result.stop_reason,
-            stopped_by=found.stopped_by,
+            stopped_by=hook_names(result.decided_by),
             usage=usage,
             by_model=bool(answered),
         )
@@ -111,16 +110,16 @@ class Chat:
                 self._show(shown_text(chunk))
         return complete_answer(chunks)
 
-    def _unanswered(self, result: ModelCallResult[types.GenerateContentResponse], found: Deciders) -> Answer:
+    def _unanswered(self, result: ModelCallResult[types.GenerateContentResponse]) -> Answer:
         """Handle a blocked or stopped call without a synthetic answer (HOOK-138, 174, 202)."""
         if result.blocked and result.stop_reason is None:
-            self._audience.handle(ModelBlocked(result.reason or "", found.blocked_by))
+            self._ui.handle(ModelBlocked(result.reason or "", hook_names(result.decided_by)))
         return Answer(
             blocked=result.reason if result.blocked else None,
             stop_reason=result.stop_reason,
-            stopped_by=found.stopped_by,
+            stopped_by=hook_names(result.decided_by),
         )
 
     def _show(self, text: str) -> None:
         if text:
-            self._audience.handle(AnswerText(text))
+            self._ui.handle(AnswerText(text))

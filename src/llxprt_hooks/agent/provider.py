@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -13,17 +16,19 @@ from google import genai
 from google.genai import errors, types
 from pydantic import ValidationError
 
+from llxprt_hooks._support.text import one_line, shorten
 from llxprt_hooks.agent.environment import KEY_VARIABLES
-from llxprt_hooks.agent.errors import AgentError
 from llxprt_hooks.model.google_genai import sendable_tool_config
-from llxprt_hooks.text import one_line, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
     from llxprt_hooks.model import GenerateContentParameters
 
-_LONGEST_REASON = 300
+
+class AgentError(Exception):
+    """A problem that the user has to fix: a missing key, an unreachable API, a malformed file."""
+
+
+_MAX_REASON = 300
 
 _RETRY = types.HttpRetryOptions(attempts=4, initial_delay=0.5, max_delay=8.0)
 
@@ -33,6 +38,9 @@ class Provider(Protocol):
 
     def stream(self, request: GenerateContentParameters) -> AsyncIterator[types.GenerateContentResponse]:
         """Yield the chunks of the answer as they arrive. Raises ``AgentError`` if the model does not answer."""
+
+    async def close(self) -> None:
+        """Close connections to the model."""
 
 
 class GeminiProvider:
@@ -59,14 +67,19 @@ class GeminiProvider:
             async for chunk in chunks:
                 finished = finished or _is_last(chunk)
                 yield chunk
-        except errors.APIError as error:
-            reason = f"{error.code} {error.message or error.status or ''}"
-            raise AgentError(f"the model {request.model} did not answer: {_short_line(reason)}") from error
         except Exception as error:  # the exception types depend on the HTTP library that the SDK uses
             reason = str(error) or type(error).__name__
+            if isinstance(error, errors.APIError):
+                reason = f"{error.code} {error.message or error.status or ''}"
             raise AgentError(f"the model {request.model} did not answer: {_short_line(reason)}") from error
         if not finished:  # a dropped connection can look like a normal end of the stream (HOOK-207)
             raise AgentError(f"the connection to the model {request.model} ended before its answer was complete")
+
+    async def close(self) -> None:
+        with suppress(Exception):  # a broken connection may fail to close
+            await self._client.aio.aclose()
+        for _ in range(2):  # asyncio closes a socket only in the next rounds of the loop, which may be its last
+            await asyncio.sleep(0)
 
 
 class ReplayProvider:
@@ -88,6 +101,9 @@ class ReplayProvider:
         self._used += 1
         for chunk in answer:
             yield chunk
+
+    async def close(self) -> None:
+        """Nothing is open: the recording has been read."""
 
 
 class RecordingProvider:
@@ -115,6 +131,9 @@ class RecordingProvider:
         except OSError as error:
             raise self._failed(error) from error
 
+    async def close(self) -> None:
+        await self._provider.close()
+
     def _failed(self, error: OSError) -> AgentError:
         return AgentError(f"the recording {self._file} cannot be written: {error.strerror or error}")
 
@@ -125,7 +144,7 @@ _NOT_RECORDED = {"sdk_http_response", "parsed"}
 
 def _short_line(text: str) -> str:
     """Put a server's message, possibly an HTML page, on one line and shorten it."""
-    return shorten(one_line(text), _LONGEST_REASON)
+    return shorten(one_line(text), _MAX_REASON)
 
 
 def _is_last(chunk: types.GenerateContentResponse) -> bool:
@@ -180,14 +199,11 @@ def _recorded_answer(line: str, where: str) -> list[types.GenerateContentRespons
     chunks = response if isinstance(response, list) else [response]
     try:
         return [_read_chunk(chunk) for chunk in chunks]
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "chunk"
-        raise AgentError(
-            f"{where}: the response is not what the Gemini API sends: `{place}`: {first['msg']}"
-        ) from error
-    except Exception as error:  # the SDK's own validators raise other errors for some values
+    except Exception as error:  # the SDK's own validators raise other errors than ValidationError for some values
         reason = f"google-genai cannot read it ({_short_line(str(error) or type(error).__name__)})"
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            reason = f"`{'.'.join(map(str, first['loc'])) or 'chunk'}`: {first['msg']}"
         raise AgentError(f"{where}: the response is not what the Gemini API sends: {reason}") from error
 
 

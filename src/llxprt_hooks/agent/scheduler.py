@@ -9,29 +9,25 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.agent.approval import Request
-from llxprt_hooks.agent.attribution import deciders
-from llxprt_hooks.agent.audience import Audience, ToolState
-from llxprt_hooks.agent.tools.arguments import check_requested, texts
-from llxprt_hooks.agent.tools.failure import ToolFailure, failed
-from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.text import shorten
-from llxprt_hooks.triggers.tool import HookedToolCall, run_tool_call
+from llxprt_hooks._support.text import shorten
+from llxprt_hooks.agent.approval import Approver, Request
+from llxprt_hooks.agent.tools.messages import ToolFailure, failed
+from llxprt_hooks.agent.tools.tool import Tool, check_requested, texts
+from llxprt_hooks.agent.ui import ToolState, UserInterface, hook_names
+from llxprt_hooks.core.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
     from google.genai import types
 
-    from llxprt_hooks.agent.approval import Approval
-    from llxprt_hooks.agent.tools.tool import Tool
     from llxprt_hooks.agent.tools.workspace import Workspace
-    from llxprt_hooks.config import Config
-    from llxprt_hooks.model import Restriction
+    from llxprt_hooks.core.engine.session import Session
+    from llxprt_hooks.hooks import Hooks
 
 
-MOST_AT_ONCE = 32
+MAX_AT_ONCE = 32
 """Calls of one answer that run at once: an answer can have hundreds, and each needs hooks and processes."""
 
-_LONGEST_NAME = 100
+_MAX_NAME = 100
 
 
 class CallState(StrEnum):
@@ -54,7 +50,7 @@ class CallStatus(StrEnum):
 
 
 @dataclass(slots=True)
-class ToolCall:
+class RequestedCall:
     """One call that the model requested, and its outcome."""
 
     name: str
@@ -64,12 +60,15 @@ class ToolCall:
     state: CallState = CallState.SCHEDULED
     status: CallStatus | None = None
     result: ToolResult = field(default_factory=ToolResult)
-    blocked_by: str | None = None
-    stopped_by: str | None = None
-    """The hooks that kept the call from running, and those that stopped the agent."""
+    decided_by: str | None = None
+    """The hooks that kept the call from running, or stopped the agent."""
+
+    @property
+    def blocked_by(self) -> str | None:
+        return self.decided_by if self.status is CallStatus.BLOCKED else None
 
     @classmethod
-    def of(cls, requested: types.FunctionCall) -> ToolCall:
+    def of(cls, requested: types.FunctionCall) -> RequestedCall:
         return cls(requested.name or "", dict(requested.args or {}), requested.id)
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,57 +88,56 @@ class Scheduler:
     """Runs tool calls concurrently."""
 
     def __init__(
-        self, config: Config, workspace: Workspace, tools: Mapping[str, Tool], approval: Approval, audience: Audience
+        self, hooks: Hooks, workspace: Workspace, tools: Mapping[str, Tool], approval: Approver, ui: UserInterface
     ) -> None:
-        self._config = config
+        self._hooks = hooks
         self._workspace = workspace
         self._tools = tools
         self._approval = approval
-        self._audience = audience
+        self._ui = ui
 
-    async def run(self, calls: Sequence[ToolCall], restriction: Restriction) -> None:
+    async def run(self, calls: Sequence[RequestedCall], session: Session) -> None:
         """Run the calls of one answer. Each call ends with a result, even if interrupted. No call is retried."""
-        slots = asyncio.Semaphore(MOST_AT_ONCE)
+        slots = asyncio.Semaphore(MAX_AT_ONCE)
 
-        async def run_in_turn(call: ToolCall) -> None:
+        async def run_in_turn(call: RequestedCall) -> None:
             async with slots:
-                await self._run(call, restriction)
+                await self._run(call, session)
 
         try:
-            async with asyncio.TaskGroup() as group:
-                for call in calls:
-                    group.create_task(run_in_turn(call))
+            with session.active():
+                async with asyncio.TaskGroup() as group:
+                    for call in calls:
+                        group.create_task(run_in_turn(call))
         except asyncio.CancelledError:
             for call in calls:
                 if call.state is not CallState.IDLE:
                     self._finish(call, CallStatus.CANCELLED, ToolResult.failure("The user interrupted this call."))
             raise
 
-    async def _run(self, call: ToolCall, restriction: Restriction) -> None:
+    async def _run(self, call: RequestedCall, session: Session) -> None:
         """Run one call: restriction, declared arguments, BeforeTool, approval, the tool, AfterTool."""
         tool = self._tools.get(call.name)
-        if (refusal := restriction.refusal(call.name)) is not None:
+        if (refusal := session.restriction.refusal(call.name)) is not None:
             return self._finish(call, CallStatus.RESTRICTED, ToolResult.failure(refusal))
-        hooked = HookedToolCall(self._config, call.name, call.args)
+        hooked = self._hooks.tool_call(call.name, call.args)
         try:
             if tool is None:
-                name = shorten(call.name, _LONGEST_NAME)
+                name = shorten(call.name, _MAX_NAME)
                 raise ToolFailure(f"Unknown tool {name!r}. Available tools: {', '.join(self._tools)}.")
             check_requested(tool, call.args)
             self._enter(call, CallState.EXECUTING)
-            with deciders() as found:
-                result = await run_tool_call(hooked, partial(self._execute, call, tool))
+            result = await hooked.run(partial(self._execute, call, tool))
         except ToolFailure as failure:
             return self._finish(call, CallStatus.ERROR, hooked.not_run(failed(failure)))
         except _Refused as refused:
             status = CallStatus.CANCELLED if self._approval.interactive else CallStatus.ERROR
             return self._finish(call, status, hooked.not_run(ToolResult.failure(str(refused))))
         status = _status(result)
-        call.stopped_by = found.stopped_by
-        call.blocked_by = found.blocked_by or found.stopped_by if status is CallStatus.BLOCKED else None
+        call.decided_by = hook_names(result.decided_by)
         return self._finish(call, status, result)
 
-    async def _execute(self, call: ToolCall, tool: Tool, final_input: dict[str, Any]) -> ToolResult:
+    async def _execute(self, call: RequestedCall, tool: Tool, final_input: dict[str, Any]) -> ToolResult:
         """Ask for approval and run the tool. Raises if the tool does not run, so that AfterTool does not fire."""
         call.args = final_input
         arguments = texts(tool, final_input)
@@ -156,11 +154,11 @@ class Scheduler:
         except Exception as error:  # report tool errors to the model instead of crashing the agent
             return ToolResult.failure(f"{tool.name} failed: {error}")
 
-    def _enter(self, call: ToolCall, state: CallState) -> None:
+    def _enter(self, call: RequestedCall, state: CallState) -> None:
         call.state = state
-        self._audience.handle(ToolState(call))
+        self._ui.handle(ToolState(call))
 
-    def _finish(self, call: ToolCall, status: CallStatus, result: ToolResult) -> None:
+    def _finish(self, call: RequestedCall, status: CallStatus, result: ToolResult) -> None:
         call.status, call.result = status, result
         self._enter(call, CallState.IDLE)
 

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from google.genai import types
 
 from llxprt_hooks.agent.answer import first_content, function_calls
-from llxprt_hooks.agent.audience import Audience, Stopped
-from llxprt_hooks.agent.errors import AgentError
-from llxprt_hooks.agent.scheduler import CallStatus, Scheduler, ToolCall
-from llxprt_hooks.events import PreCompressTrigger, SessionEndReason, SessionStartSource
-from llxprt_hooks.triggers.lifecycle import (
-    fire_after_agent_hook,
-    fire_before_agent_hook,
-    fire_pre_compress_hook,
-    fire_session_end_hook,
-    fire_session_start_hook,
-)
+from llxprt_hooks.agent.chat import Answer
+from llxprt_hooks.agent.provider import AgentError
+from llxprt_hooks.agent.scheduler import CallStatus, RequestedCall, Scheduler
+from llxprt_hooks.agent.ui import Stopped, UserInterface
+from llxprt_hooks.core.calls.lifecycle import observe
+from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
+from llxprt_hooks.process import watchdog
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from llxprt_hooks.agent.chat import Answer, Chat
+    from llxprt_hooks.agent.chat import Chat
     from llxprt_hooks.agent.transcript import Transcript
     from llxprt_hooks.config import Config
+    from llxprt_hooks.hooks import Hooks
 
 SYSTEM_INSTRUCTION = (
     "You are a careful software engineer working in the user's project folder. Use the tools to look before you "
     "answer and to make the changes that are asked for; paths are relative to the folder. Keep answers short."
 )
 TURN_LIMIT = 100
+SETTLE_TIMEOUT = 5.0
+"""Seconds that background events get to finish at exit."""
 COMPRESS_ABOVE = 500_000
 """The history is compressed before the next prompt when a request had more tokens than this."""
 
@@ -40,72 +40,74 @@ _SUMMARY_PROMPT = (
     "was changed, decisions and their reasons, and what is left to do."
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How the work on a prompt ended."""
-
-    stop_reason: str | None = None
-    stopped_by: str | None = None
-    """The hooks that stopped the agent."""
-    blocked: str | None = None
-    """Why a model call was blocked, if no hook supplied an answer instead."""
+_TOKEN_COUNTS = {
+    "promptTokenCount": "prompt_token_count",
+    "candidatesTokenCount": "candidates_token_count",
+    "totalTokenCount": "total_token_count",
+}
 
 
 @dataclass(slots=True)
-class Usage:
-    """Token counts over all model calls of the session."""
-
-    prompt: int = 0
-    candidates: int = 0
-    total: int = 0
-
-    def add(self, usage: types.GenerateContentResponseUsageMetadata | None) -> None:
-        if usage is not None:
-            self.prompt += usage.prompt_token_count or 0
-            self.candidates += usage.candidates_token_count or 0
-            self.total += usage.total_token_count or 0
-
-    def to_dict(self) -> dict[str, int]:
-        return {
-            "promptTokenCount": self.prompt,
-            "candidatesTokenCount": self.candidates,
-            "totalTokenCount": self.total,
-        }
-
-
-@dataclass(slots=True)
-class Session:
+class AgentSession:
     """One conversation, from its start event to its end event."""
 
-    config: Config
+    hooks: Hooks
     chat: Chat
     scheduler: Scheduler
-    audience: Audience
+    ui: UserInterface
     transcript: Transcript
     turn_limit: int = TURN_LIMIT
-    tool_calls: list[ToolCall] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
+    tool_calls: list[RequestedCall] = field(default_factory=list)
+    usage: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_TOKEN_COUNTS, 0))
+    """Token counts over all model calls, under the names that the API gives them."""
     response: str = ""
     """The text of the last answer to the prompt, as shown."""
 
+    @property
+    def config(self) -> Config:
+        return self.hooks.config
+
     def start(self, source: SessionStartSource = SessionStartSource.STARTUP) -> None:
-        fire_session_start_hook(self.config, source)
+        observe(self.config, HookEventName.SESSION_START, source=source)
 
     def end(self, reason: SessionEndReason) -> None:
-        fire_session_end_hook(self.config, reason)
+        observe(self.config, HookEventName.SESSION_END, reason=reason)
 
-    async def respond(self, prompt: str) -> Outcome:
+    async def leave(self, status: int, finish: Callable[[], None] = lambda: None) -> None:
+        """Close connections, wait for background events, and call ``finish``.
+
+        Hooks that still run then finish by themselves, and the program ends here with ``status``.
+        """
+        try:
+            await self.chat.close()
+            left = await self.hooks.settle(SETTLE_TIMEOUT)
+        finally:
+            finish()
+        if left:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            watchdog.leave_running()
+            os._exit(status)  # a normal exit would cancel them
+
+    async def respond(self, prompt: str) -> Answer:
         """Work on a prompt until the model requests no more tools, a hook stops it, or the turn limit is reached."""
-        stopped = await self._compress(PreCompressTrigger.AUTO) if self._history_is_long() else None
+        tokens = (self.chat.usage and self.chat.usage.prompt_token_count) or 0
+        stopped = await self._compress(PreCompressTrigger.AUTO) if tokens > COMPRESS_ABOVE else None
         self.response = ""
-        fire_before_agent_hook(self.config, prompt)
+        self.chat.session.resume()
+        observe(self.config, HookEventName.BEFORE_AGENT, prompt=prompt)
         self._append(types.Content(role="user", parts=[types.Part(text=prompt)]))
-        outcome = stopped or await self._turns()
-        if outcome.stop_reason is not None:
-            self.audience.handle(Stopped(outcome.stop_reason, outcome.stopped_by))
-        fire_after_agent_hook(self.config, prompt, self.response, outcome.stop_reason is not None)
-        return outcome
+        answer = stopped or await self._turns()
+        if answer.stop_reason is not None:
+            self.ui.handle(Stopped(answer.stop_reason, answer.stopped_by))
+        observe(
+            self.config,
+            HookEventName.AFTER_AGENT,
+            prompt=prompt,
+            prompt_response=self.response,
+            stop_hook_active=answer.stop_reason is not None,
+        )
+        return answer
 
     async def compress(self, trigger: PreCompressTrigger) -> bool:
         """Replace the history with a summary. Returns False if there is none, and the history is as it was."""
@@ -113,19 +115,19 @@ class Session:
         await self._compress(trigger)
         return self.chat.history is not before
 
-    async def _compress(self, trigger: PreCompressTrigger) -> Outcome | None:
+    async def _compress(self, trigger: PreCompressTrigger) -> Answer | None:
         """Replace the history with the model's summary, unless a hook stopped the call or answered it.
 
-        Returns the outcome if a hook stopped the agent.
+        Returns the answer if a hook stopped the agent.
         """
-        fire_pre_compress_hook(self.config, trigger)
+        observe(self.config, HookEventName.PRE_COMPRESS, trigger=trigger)
         fork = self.chat.fork()
         fork.history.append(types.Content(role="user", parts=[types.Part(text=_SUMMARY_PROMPT)]))
         answer = await fork.ask()
-        self.usage.add(answer.usage)
+        self._add_usage(answer)
         content = first_content(answer.response)
         if content is None or answer.stop_reason is not None or not answer.by_model:
-            return Outcome(answer.stop_reason, answer.stopped_by) if answer.stop_reason else None
+            return answer if answer.stop_reason else None
         task = types.Content(role="user", parts=[types.Part(text="This is what we have done so far.")])
         self.chat.restart(task, content)
         self.transcript.add("compressed", trigger=trigger.value, content=content)
@@ -139,47 +141,46 @@ class Session:
         self.transcript.add("cleared")
         self.start(SessionStartSource.CLEAR)
 
-    async def _turns(self) -> Outcome:
+    async def _turns(self) -> Answer:
         for _ in range(self.turn_limit):
             answer = await self._ask()
-            if answer.stop_reason is not None or answer.blocked is not None:
-                return Outcome(answer.stop_reason, answer.stopped_by, answer.blocked)
             requested = function_calls(answer.response)
-            if not requested:
-                return Outcome()
-            if (stopping := await self._run_tools(requested, answer)) is not None:
-                return Outcome(stopping.result.stop_reason, stopping.stopped_by)
+            if answer.stop_reason is not None or answer.blocked is not None or not requested:
+                return answer
+            if (stopping := await self._run_tools(requested)) is not None:
+                return Answer(stop_reason=stopping.result.stop_reason, stopped_by=stopping.decided_by)
         raise AgentError(f"the turn limit of {self.turn_limit} was reached before the agent was done")
 
     async def _ask(self) -> Answer:
         known = len(self.chat.history)
         answer = await self.chat.ask()
-        self.usage.add(answer.usage)
+        self._add_usage(answer)
         if answer.shown is not None:
             self.response = answer.shown
         for content in self.chat.history[known:]:
             self.transcript.add("message", content=content)
         return answer
 
-    async def _run_tools(self, requested: Sequence[types.FunctionCall], answer: Answer) -> ToolCall | None:
+    async def _run_tools(self, requested: Sequence[types.FunctionCall]) -> RequestedCall | None:
         """Run the calls and append their results, even if interrupted. Returns the call that stopped the agent."""
-        calls = [ToolCall.of(call) for call in requested]
+        calls = [RequestedCall.of(call) for call in requested]
         self.tool_calls += calls
         try:
-            await self.scheduler.run(calls, answer.restriction)
+            await self.scheduler.run(calls, self.chat.session)
         finally:
             self._append(types.Content(role="user", parts=[_response(call) for call in calls]))
-        return next((call for call in calls if call.result.stop_reason is not None), None)
+        stopped = [call for call in calls if call.result.stop_reason is not None]
+        return next((call for call in stopped if call.decided_by), stopped[0] if stopped else None)
 
     def _append(self, content: types.Content) -> None:
         self.chat.history.append(content)
         self.transcript.add("message", content=content)
 
-    def _history_is_long(self) -> bool:
-        usage = self.chat.usage
-        return bool(usage and (usage.prompt_token_count or 0) > COMPRESS_ABOVE)
+    def _add_usage(self, answer: Answer) -> None:
+        for name, field_name in _TOKEN_COUNTS.items():
+            self.usage[name] += getattr(answer.usage, field_name, None) or 0
 
 
-def _response(call: ToolCall) -> types.Part:
+def _response(call: RequestedCall) -> types.Part:
     outcome = {"output" if call.status is CallStatus.SUCCESS else "error": call.result.llm_content}
     return types.Part(function_response=types.FunctionResponse(id=call.id, name=call.name, response=outcome))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from llxprt_hooks.protocol.clock import timestamp
-from llxprt_hooks.protocol.json_codec import write_json
+from llxprt_hooks._support.json_codec import write_json
+from llxprt_hooks._support.stamps import timestamp
 from llxprt_hooks.settings import append_privately, user_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Transcript:

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.terminal import print_line
-from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks._support.json_codec import decode_text, write_json
+from llxprt_hooks._support.terminal import print_line
+from llxprt_hooks._support.text import escape_for_terminal
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.settings.hook_entries import SWITCHES
+from llxprt_hooks.settings.trust.fingerprint import without_secrets
+from llxprt_hooks.settings.trust.review import NOT_TEXT, commands_without_file, covered_text, difference, missing_file
+from llxprt_hooks.settings.trust.status import TrustError, TrustStatus, grant_trust
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.console import Console
 
-    from llxprt_hooks.trust.status import TrustStatus
 
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool = False) -> None:
     """Print everything that the approval covers; ``with_scripts``, the content of all files too."""
-    from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.protocol.json_codec import decode_text, write_json
-    from llxprt_hooks.settings.hook_groups import SWITCHES
-    from llxprt_hooks.trust.fingerprint import without_secrets
-    from llxprt_hooks.trust.review import commands_without_file, missing_file
-
     for hook in status.commands:
         matcher = f" {hook.matcher}" if hook.matcher else ""
         print_line(console, "  ", (hook.event, "bold"), f"{matcher}  {escape_for_terminal(hook.command)}")
@@ -37,12 +35,13 @@ def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool =
         if hook.details:
             details = ", ".join(f"{key}: {value}" for key, value in hook.details.items())
             print_line(console, (f"    {escape_for_terminal(details)}", "dim"))
-    changed = set(status.changed)
-    for name, size in _sizes(status):
+    for name, file in (status.files.files if status.files else {}).items():
+        size = escape_for_terminal(file.digest) if file.is_link else f"({file.size} bytes)"
         script = (f"  file {escape_for_terminal(name)}  {size}", "dim")
-        print_line(console, script, ("  (changed)" * (name in changed), "yellow"))
-        if with_scripts:
-            _show_script(console, status, name)
+        print_line(console, script, ("  (changed)" * (name in status.changed), "yellow"))
+        text = covered_text(status, name) if with_scripts else ""
+        for line in [NOT_TEXT] if text is None else text.splitlines():
+            print_line(console, f"    | {escape_for_terminal(line, keep=chr(9))}")
     for key, value in status.statement.items():
         if key != "hooks":
             print_line(console, (f"  {key}: {decode_text(write_json(without_secrets(value)))}", "dim"))
@@ -59,8 +58,6 @@ def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool =
 
 def show_changes(console: Console, status: TrustStatus) -> None:
     """Print what has changed since the last approval, as a diff."""
-    from llxprt_hooks.trust.review import difference
-
     if status.is_outdated:
         print_line(console, "approved before by an earlier version, whose approvals covered less")
     if not status.changed:
@@ -79,8 +76,6 @@ def print_diff(console: Console, lines: Iterable[str]) -> None:
 
 def approve(status: TrustStatus, *, ask: bool) -> bool:
     """Record the approval of what was shown; with ``ask``, only if the user says yes."""
-    from llxprt_hooks.trust.status import TrustError, grant_trust
-
     if ask and not click.confirm(f"Approve the hooks of {escape_for_terminal(str(status.project))}?"):
         return False
     try:
@@ -98,19 +93,3 @@ def approved(status: TrustStatus) -> str:
 def is_interactive() -> bool:
     """Whether there is somebody to ask."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def _sizes(status: TrustStatus) -> list[tuple[str, str]]:
-    files = status.files.files if status.files else {}
-    return [
-        (name, escape_for_terminal(file.digest) if file.is_link else f"({file.size} bytes)")
-        for name, file in files.items()
-    ]
-
-
-def _show_script(console: Console, status: TrustStatus, name: str) -> None:
-    from llxprt_hooks.trust.review import NOT_TEXT, covered_text
-
-    text = covered_text(status, name)
-    for line in [NOT_TEXT] if text is None else text.splitlines():
-        print_line(console, f"    | {escape_for_terminal(line, keep=chr(9))}")

@@ -1,4 +1,4 @@
-"""Reading the audit trail for ``log`` and ``stats``."""
+"""Reading the audit trail for ``log``, ``stats`` and ``inspect``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from llxprt_hooks.cli.terminal import Part, print_json, print_line, stdout_console
-from llxprt_hooks.text import plural
+from llxprt_hooks._support.terminal import Part, print_json, print_line, stdout_console
+from llxprt_hooks._support.text import plural
+from llxprt_hooks.commands.log import LogFilter, read_record
+from llxprt_hooks.fleet.audit.chain import Verdict, verify
+from llxprt_hooks.fleet.audit.spool import spool_files
+from llxprt_hooks.fleet.audit.stream import StreamReader
+from llxprt_hooks.fleet.nats_connection import NatsAddress
 
 if TYPE_CHECKING:
-    from llxprt_hooks.audit.chain import Verdict
-    from llxprt_hooks.audit.record import Record
-    from llxprt_hooks.audit.stream import StreamReader
-    from llxprt_hooks.inspection.log import LogFilter
+    from llxprt_hooks.fleet.audit.record import Record
 
 _PAUSE: Final = 1.0
 """Seconds before a lost stream is read again."""
@@ -39,20 +41,17 @@ class AuditSource:
         return list(_records(self.lines(), where))
 
     def follow(self, where: LogFilter) -> Iterator[Record]:
-        """Yield records as they are added, forever."""
-        return _records(self.lines(follow=True), where)
+        """Yield records as they are added, forever. A server that is lost may come back."""
+        while True:
+            with suppress(click.ClickException):
+                yield from _records(self.lines(follow=True), where)
+            time.sleep(_PAUSE)
 
     def followed(self, where: LogFilter) -> Callable[[], list[Record]]:
         """Return a function that returns the records which are new since its last call, without waiting for any."""
         new = deque(self.read(where))
-
-        def follow() -> None:
-            while True:
-                with suppress(click.ClickException):  # the server may come back
-                    new.extend(self.follow(where))
-                time.sleep(_PAUSE)
-
-        threading.Thread(target=follow, name="llxprt-hooks audit stream", daemon=True).start()
+        follow = self.follow(where)
+        threading.Thread(target=new.extend, args=(follow,), name="llxprt-hooks audit stream", daemon=True).start()
         return lambda: [new.popleft() for _ in range(len(new))]
 
     def lines(self, *, follow: bool = False) -> Iterator[bytes]:
@@ -63,24 +62,17 @@ class AuditSource:
 
 
 def _records(lines: Iterable[bytes], where: LogFilter) -> Iterator[Record]:
-    from llxprt_hooks.inspection.log import read_record
-
     records = map(read_record, lines)
     return (record for record in records if record is not None and where.matches(record))
 
 
 def audit_stream(servers: tuple[str, ...], stream: str, credentials: str | None) -> AuditSource:
     """Return the stream that the options name."""
-    from llxprt_hooks.audit.stream import StreamReader
-    from llxprt_hooks.bus.nats_connection import NatsAddress
-
     return AuditSource(StreamReader(NatsAddress(servers, credentials), stream))
 
 
 def verify_chains(source: AuditSource | None, *, as_json: bool) -> int:
     """Check the hash chains of a stream, or of the records that wait to be sent; 1 if one of them is broken."""
-    from llxprt_hooks.audit.chain import verify
-
     verdicts = list(verify(_waiting() if source is None else source.lines()).values())
     removed = 0 if source is None else source.reader.removed
     if source is None and not verdicts and not as_json:
@@ -105,8 +97,6 @@ def verify_chains(source: AuditSource | None, *, as_json: bool) -> int:
 
 
 def _waiting() -> Iterator[bytes]:
-    from llxprt_hooks.audit.spool import spool_files
-
     for file in spool_files():
         yield from file.read_bytes().splitlines()
 

@@ -11,16 +11,15 @@ import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.exit_status import ExitStatus
-from llxprt_hooks.text import PROSE, closest, escape_for_terminal
+from llxprt_hooks._support.text import PROSE, closest, escape_for_terminal
+from llxprt_hooks.commands.exit_status import ExitStatus
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from click.shell_completion import CompletionItem
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
@@ -47,7 +46,6 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     "Observe": {
         "log": "Show which hooks ran and what they decided.",
         "stats": "Show how often hooks ran and how long they took.",
-        "watch": "Show events live in the terminal.",
         "inspect": "Show events live in the browser.",
     },
     "Connect": {

@@ -1,8 +1,9 @@
-"""Options and arguments that several commands share."""
+"""Options and arguments that several commands share, and completions for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -13,6 +14,10 @@ from llxprt_hooks.settings.audit import DEFAULT_STREAM
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+
+_PLAIN = re.compile(r"\w[\w.@%+/-]*", re.ASCII)
+"""Names without shell syntax. Others are not offered: they may come from a cloned repository, and shells insert
+completions unquoted."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -51,7 +56,7 @@ class NatsType(click.ParamType[tuple[str, ...]]):
 
 
 def _unknown_event(value: str) -> str:
-    from llxprt_hooks.engine.suggestions import meant_event
+    from llxprt_hooks.settings.did_you_mean import meant_event
 
     meant = meant_event(value)
     guess = f" Did you mean {meant}?" if meant else ""
@@ -101,3 +106,41 @@ def audit_options(command: Command) -> Command:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def hook_names(*, enabled: bool) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Complete the names of enabled hooks, or of disabled ones."""
+
+    def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from llxprt_hooks.commands.list import take_inventory
+
+        events: dict[str, list[str]] = {}
+        for item in take_inventory(ctx.params.get("directory") or ".").items:
+            if item.enabled == enabled and item.name.startswith(incomplete) and _PLAIN.fullmatch(item.name):
+                events.setdefault(item.name, []).append(item.definition.event_name)
+        return [CompletionItem(name, help=", ".join(dict.fromkeys(named))) for name, named in events.items()]
+
+    return complete
+
+
+def recorded_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the names of hooks in the log."""
+    from llxprt_hooks.commands.log import read_log
+
+    return _items((str(record["hook"]) for record in read_log()), incomplete)
+
+
+def tool_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the names of known tools."""
+    from llxprt_hooks.settings.other_agents import KNOWN_TOOLS
+
+    return _items(KNOWN_TOOLS, incomplete)
+
+
+def _items(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    matching = {name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)}
+    return [CompletionItem(name) for name in sorted(matching)]

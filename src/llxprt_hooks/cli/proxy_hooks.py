@@ -1,18 +1,21 @@
-"""What the two proxies begin with: the hooks of a folder, and what is wrong with them."""
+"""Shared start of the two proxies: load the hooks of a folder, and warn about what will not work."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from llxprt_hooks._support.logger import without_warnings
+from llxprt_hooks._support.text import PROSE, escape_for_terminal
+from llxprt_hooks.commands.list import loaded_settings, take_inventory
+from llxprt_hooks.config import Config
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.text import PROSE, escape_for_terminal
-
-if TYPE_CHECKING:
-    from llxprt_hooks.hooks import Hooks
+from llxprt_hooks.fleet.audit.log import HookLog
+from llxprt_hooks.hooks import Hooks
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED, unsupported_hooks
+from llxprt_hooks.settings.problem import SettingsError
 
 
 def load_hooks(directory: str, proxy: str) -> Hooks:
@@ -20,14 +23,6 @@ def load_hooks(directory: str, proxy: str) -> Hooks:
 
     Fails if the user's or the system's settings cannot be read: the proxy must not start without their guards (D-27).
     """
-    from llxprt_hooks.audit.log import HookLog
-    from llxprt_hooks.config import Config
-    from llxprt_hooks.hooks import Hooks
-    from llxprt_hooks.inspection.inventory import loaded_settings, take_inventory
-    from llxprt_hooks.integrations.unsupported import UNSUPPORTED, unsupported_hooks
-    from llxprt_hooks.logger import without_warnings
-    from llxprt_hooks.settings.problem import SettingsError
-
     with without_warnings():
         config = Config.load(directory, observer=HookLog(directory))
     settings, hooks = loaded_settings(config), Hooks(config)
@@ -39,7 +34,7 @@ def load_hooks(directory: str, proxy: str) -> Hooks:
         warn(line)
     inventory = take_inventory(directory)
     supported = set(HookEventName) - UNSUPPORTED[proxy].keys()
-    if not any(inventory.runs(item) for event in supported for item in inventory.of_event(event)):
+    if not any(inventory.runs(item) for event in supported for item in inventory.for_event(event)):
         warn(_nothing_runs(directory, configured=bool(inventory.items or inventory.problems)))
     return hooks
 

@@ -18,7 +18,7 @@ import click
 
 from llxprt_hooks.settings.environment import AGENT_VARIABLE
 
-_MOST_PARENTS: Final = 100
+_MAX_PARENTS: Final = 100
 _PROC: Final = Path("/proc")
 _PS_PROGRAM: Final = "/bin/ps"
 _SHELL_SCRIPT: Final = re.compile(r"\S*sh -\w*c ")
@@ -57,7 +57,7 @@ def _is_agent(arguments: Sequence[str]) -> bool:
 def _parents() -> Iterator[tuple[int, Sequence[str]]]:
     """Yield the id and the command line of the parent process, its parent, and so on."""
     pid = os.getppid()
-    for _ in range(_MOST_PARENTS):
+    for _ in range(_MAX_PARENTS):
         try:
             parent, arguments = _of_proc(pid) if sys.platform == "linux" else _of_ps(pid)
         except (OSError, ValueError, subprocess.SubprocessError):

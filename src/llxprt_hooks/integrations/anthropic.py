@@ -23,14 +23,14 @@ from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from llxprt_hooks.engine.session import StopRequested
-from llxprt_hooks.integrations.base import log
-from llxprt_hooks.integrations.client import ClientHooks, Functions, ToolCall, content_of
-from llxprt_hooks.integrations.extras import from_extra
+from llxprt_hooks._support.awaitables import resolve
+from llxprt_hooks.core import loops
+from llxprt_hooks.core.engine.session import StopRequested
+from llxprt_hooks.integrations.base import from_extra, log
+from llxprt_hooks.integrations.client import ClientHooks, Functions, MakeCall, ToolCall, content_of
+from llxprt_hooks.integrations.http_call import Exchange, without_body_headers
 from llxprt_hooks.integrations.http_transport import is_hooked
 from llxprt_hooks.model.access import field
-from llxprt_hooks.transport.model_exchange import Exchange, without_body_headers
-from llxprt_hooks.triggers import portal
 
 with from_extra("anthropic"):
     import httpx2
@@ -58,10 +58,8 @@ if TYPE_CHECKING:
     from anthropic._base_client import BaseClient
     from anthropic._middleware import AsyncCallNext, CallNext
 
+    from llxprt_hooks.core.protocol.tool_result import ToolResult
     from llxprt_hooks.hooks import Hooks
-    from llxprt_hooks.model import AnyTranslator
-    from llxprt_hooks.protocol.tool_result import ToolResult
-    from llxprt_hooks.transport.model_exchange import ResponseT
 
 ClientT = TypeVar("ClientT", bound="BaseClient[Any, Any]")
 ToolT = TypeVar("ToolT")
@@ -115,14 +113,11 @@ class AnthropicHooks(ClientHooks):
         """
         return [self._hooked(tool) for tool in tools]
 
-    def are_hooked(self) -> bool:
-        return super().are_hooked() or _undelivered.get() is not None
-
-    async def make(self, translator: AnyTranslator, body: Any, exchange: Exchange[ResponseT]) -> ResponseT:
-        if (stop := _undelivered.get()) is not None:
+    def hooked_call(self, method: str, path: str) -> MakeCall | None:
+        if (stop := _undelivered.get()) is not None and self.translator_for(method, path) is not None:
             _undelivered.set(None)
             raise self.for_sdk(stop)
-        return await super().make(translator, body, exchange)
+        return super().hooked_call(method, path)
 
     def _hooked(self, tool: ToolT) -> ToolT:
         if isinstance(tool, Mapping):
@@ -196,19 +191,20 @@ class _HooksMiddleware(Middleware):
         self.hooks = hooks
 
     def handle(self, request: APIRequest, call_next: CallNext) -> APIResponse[Any]:
-        if not self.hooks.are_hooked() or (translator := self._translator_of(request)) is None:
+        if (make := self._hooked_call(request)) is None:
             return call_next(request)
-        exchange = _SyncExchange(request, call_next, APIResponse, _parser())
-        return portal.drive(self.hooks.make(translator, request.json, exchange))
+        exchange = _MiddlewareExchange(request, call_next, APIResponse, _parser())
+        return loops.drive(make(request.json, exchange))
 
     async def handle_async(self, request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
-        if not self.hooks.are_hooked() or (translator := self._translator_of(request)) is None:
+        if (make := self._hooked_call(request)) is None:
             return await call_next(request)
-        exchange = _AsyncExchange(request, call_next, AsyncAPIResponse, _async_parser())
-        return await self.hooks.make(translator, request.json, exchange)
+        exchange = _MiddlewareExchange(request, call_next, AsyncAPIResponse, _async_parser())
+        response: AsyncAPIResponse[Any] = await make(request.json, exchange)
+        return response
 
-    def _translator_of(self, request: APIRequest) -> AnyTranslator | None:
-        return self.hooks.translator_for(request.method, request.url.partition("?")[0])
+    def _hooked_call(self, request: APIRequest) -> MakeCall | None:
+        return self.hooks.hooked_call(request.method, request.url.partition("?")[0])
 
 
 class _MiddlewareExchange(Exchange[Any]):
@@ -217,6 +213,18 @@ class _MiddlewareExchange(Exchange[Any]):
         self._call_next = call_next
         self._kind = kind
         self._parser = parser
+
+    async def send(self, body: Any | None) -> Any:
+        return await resolve(self._call_next(self._request if body is None else self._request.copy(body=body)))
+
+    async def read(self, response: Any) -> bytes:
+        http_response = response.http_response
+        read = http_response.read if self._kind is APIResponse else http_response.aread
+        try:
+            content: bytes = await resolve(read())
+        except httpx2.TransportError as error:  # raise what the SDK raises for a connection that breaks, and retries
+            raise self.failure(str(error)) from error
+        return content
 
     def is_answer(self, response: Any) -> bool:
         return bool(response.http_response.is_success)
@@ -247,37 +255,6 @@ class _MiddlewareExchange(Exchange[Any]):
 
     def failure(self, message: str) -> Exception:
         return APIConnectionError(message=message, request=httpx2.Request("POST", _ANY_URL))
-
-    @contextmanager
-    def _connection_errors(self) -> Iterator[None]:
-        """Raise what the SDK raises for a connection that breaks, and retries."""
-        try:
-            yield
-        except httpx2.TransportError as error:
-            raise self.failure(str(error)) from error
-
-    def _outgoing(self, body: Any | None) -> APIRequest:
-        return self._request if body is None else self._request.copy(body=body)
-
-
-class _SyncExchange(_MiddlewareExchange):
-    async def send(self, body: Any | None) -> Any:
-        return self._call_next(self._outgoing(body))
-
-    async def read(self, response: Any) -> bytes:
-        with self._connection_errors():
-            content: bytes = response.http_response.read()
-            return content
-
-
-class _AsyncExchange(_MiddlewareExchange):
-    async def send(self, body: Any | None) -> Any:
-        return await self._call_next(self._outgoing(body))
-
-    async def read(self, response: Any) -> bytes:
-        with self._connection_errors():
-            content: bytes = await response.http_response.aread()
-            return content
 
 
 @cache

@@ -13,24 +13,30 @@ An integration whose framework has a base class of its own inherits from both.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypedDict, Unpack, cast
 
+from llxprt_hooks._support.awaitables import resolve
+from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.config import Config
+from llxprt_hooks.core.calls.lookup import NO_PLANS, model_plans, tool_plans
+from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.hooks import Hooks
+from llxprt_hooks.integrations.aliases import AliasCheck
 from llxprt_hooks.integrations.unsupported import unsupported_hooks
-from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model import resolve_translator
-from llxprt_hooks.triggers.aliases import AliasCheck
-from llxprt_hooks.triggers.relevance import has_hooks_for
 
 if TYPE_CHECKING:
-    from llxprt_hooks.bus.messages import MessageBus
-    from llxprt_hooks.engine.observer import HookObserver
+    from llxprt_hooks.core.calls.lookup import ModelPlans
+    from llxprt_hooks.core.calls.model_call import ModelCallResult
+    from llxprt_hooks.core.engine.messages import MessageBus
+    from llxprt_hooks.core.engine.observer import HookObserver
+    from llxprt_hooks.core.engine.session import Session
     from llxprt_hooks.model import AnyTranslator, TranslatorChoice
     from llxprt_hooks.settings import Extension
-    from llxprt_hooks.triggers.model_call import ModelCallResult
 
 log = debug_logger("integrations")
 
@@ -96,11 +102,41 @@ class Integration:
 
     def has_hooks(self, *events: HookEventName) -> bool:
         """Whether any hook would run for one of these events."""
-        config = self.hooks.config
-        for event in events:  # noqa: SIM110 - faster than a generator, and called for each request
-            if has_hooks_for(config, event):
-                return True
-        return False
+        return any(map(self.hooks.has_hooks_for, events))
+
+    def model_plans(self, session: Session | None) -> ModelPlans | None:
+        """Return the hooks that run around a model call; None if neither they nor the session matter."""
+        if not self.hooks.config.enable_hooks:
+            return None
+        plans = model_plans(self.hooks.config)
+        has_state = session is not None and (session.stop_reason is not None or bool(session.notes))
+        return plans if has_state or any(plans) else None
+
+    def has_tool_hooks(self, tool_name: str, session: Session | None = None) -> bool:
+        """Whether a call must be shown to hooks, or may have to be refused because of what they did to its session."""
+        if session is not None and (session.stop_reason is not None or session.restriction.allowed is not None):
+            return True
+        return tool_plans(self.hooks.config, self.hook_name(tool_name)) is not NO_PLANS
+
+    async def run_tool(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        run: Callable[[dict[str, Any] | None], Any],
+        show: Callable[[Any], ToolResult | None],
+        session: Session | None = None,
+    ) -> ToolRun:
+        """Run a framework's tool between its hooks.
+
+        ``run`` gets the arguments that hooks changed, or None. ``show`` returns what the tool returned as AfterTool
+        hooks see it, or None if the tool has not finished yet.
+        """
+        call = ToolCallHalves(self, tool_name, arguments, session)
+        if (refused := await call.before()) is not None:
+            return ToolRun(refused=refused)
+        outcome = await resolve(run(call.changed))
+        shown = show(outcome)
+        return ToolRun(outcome, None if shown is None else await call.after(shown))
 
     def observe_approval(self, tool_name: str, tool_input: Any) -> None:
         """Fire Notification for a call that waits for the user's approval."""
@@ -116,6 +152,51 @@ class Integration:
         """Return a translator for this integration's model calls: hooks restrict tools by the names that they see."""
         resolved = resolve_translator(translator)
         return cast("AnyTranslator", _AliasedTranslator(resolved, self._aliases)) if self._aliases else resolved
+
+
+class ToolRun(NamedTuple):
+    """A tool call that is over: what the tool returned, and what hooks made of it or why they did not let it run."""
+
+    outcome: Any = None
+    result: ToolResult | None = None
+    refused: ToolResult | None = None
+
+
+class ToolCallHalves:
+    """What ``Integration.run_tool`` does before and after a tool, for frameworks that call back twice."""
+
+    def __init__(
+        self, integration: Integration, tool_name: str, arguments: dict[str, Any], session: Session | None
+    ) -> None:
+        self._arguments = arguments
+        self._session = session
+        with in_session(session):
+            self.hooked = integration.hooks.tool_call(integration.hook_name(tool_name), arguments)
+
+    async def before(self) -> ToolResult | None:
+        with in_session(self._session):
+            return await self.hooked.before()
+
+    @property
+    def changed(self) -> dict[str, Any] | None:
+        """The arguments, if hooks changed them."""
+        final = self.hooked.input
+        return None if final is self._arguments else final
+
+    async def after(self, result: ToolResult) -> ToolResult:
+        with in_session(self._session):
+            return await self.hooked.after(result)
+
+
+def in_session(session: Session | None) -> AbstractContextManager[object]:
+    """Make a session, if there is one, that of the current context."""
+    return nullcontext() if session is None else session.active()
+
+
+def json_result(value: Any) -> ToolResult:
+    """Return what a tool returned as hooks see it. For frameworks that install pydantic."""
+    content = as_json(value)
+    return ToolResult(content, content)
 
 
 def with_changes(given: Mapping[str, Any], shown: Mapping[str, Any], final: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,3 +277,13 @@ def _renamed(tool_config: Any, names: Callable[[str], list[str]]) -> Any:
     for name in allowed:
         renamed += [other for other in (names(name) if isinstance(name, str) else [name]) if other not in renamed]
     return {**tool_config, "allowedFunctionNames": renamed}
+
+
+@contextmanager
+def from_extra(extra: str) -> Iterator[None]:
+    """Import a framework in this block: if a module is missing, the error says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        message = missing_extra("this integration", extra, error)
+        raise ModuleNotFoundError(message, name=error.name, path=error.path) from error

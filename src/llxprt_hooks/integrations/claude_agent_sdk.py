@@ -24,15 +24,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 from weakref import WeakKeyDictionary
 
 from llxprt_hooks.config import Config
+from llxprt_hooks.core import loops
+from llxprt_hooks.core.calls.sessions import Sessions
+from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.foreign import CLAUDE_TOOLS
-from llxprt_hooks.integrations.base import ConfigFields, Integration
-from llxprt_hooks.integrations.extras import from_extra
+from llxprt_hooks.integrations.base import ConfigFields, Integration, ToolCallHalves, from_extra
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
-from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.triggers import portal
-from llxprt_hooks.triggers.relevance import is_hooked
-from llxprt_hooks.triggers.sessions import Sessions
+from llxprt_hooks.settings.other_agents import CLAUDE_TOOLS
 
 with from_extra("claude-agent-sdk"):
     from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
@@ -40,21 +38,20 @@ with from_extra("claude-agent-sdk"):
 if TYPE_CHECKING:
     from claude_agent_sdk.types import HookEvent
 
-    from llxprt_hooks.engine.session import Session
-    from llxprt_hooks.triggers.tool import HookedToolCall
+    from llxprt_hooks.core.engine.session import Session
 
 ToolNames = Literal["claude", "llxprt"]
 
 _TIMEOUT = 24 * 3600.0
 """Seconds that the SDK's program waits for a callback. Hooks have their own timeouts, and must not be left out."""
-_MOST_CALLS = 1000
+_MAX_CALLS = 1000
 _VARIABLE = "ANTHROPIC_BASE_URL"
 _OTHER_PROVIDERS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
 
 _ALIASES = {tool: name for tool, name in CLAUDE_TOOLS.items() if name is not None}
 """The tool names of our own agent."""
 _ARGUMENTS = {"Glob": {"path": "dir_path"}, "Grep": {"path": "dir_path"}, "LS": {"path": "dir_path"}}
-"""Arguments that our own agent calls otherwise."""
+"""Arguments that have another name in our own agent."""
 
 
 def with_hooks(
@@ -83,15 +80,16 @@ async def hooked(
 ) -> AsyncIterator[HookedOptions]:
     """Do the same as ``with_hooks``, and run a model proxy for the hooks of model events while the block runs."""
     with from_extra("claude-agent-sdk"):
-        from llxprt_hooks.proxy.model_http import serving, upstreams
+        from llxprt_hooks.integrations.proxy.model_http.server import serving
+        from llxprt_hooks.integrations.proxy.model_http.upstreams import upstreams
 
-    if not portal.runs_here():
+    if not loops.runs_here():
         raise RuntimeError("hooked() needs asyncio; with_hooks() works with trio, too, without hooks for the model")
     options = options or ClaudeAgentOptions()
     environment = {**os.environ, **options.env}
     for name in _OTHER_PROVIDERS:
         if environment.get(name, "") not in ("", "0", "false"):
-            raise RuntimeError(f"{name} is set: hooks do not see the models of other providers than Anthropic's API")
+            raise RuntimeError(f"{name} is set: hooks only see models that are called through Anthropic's API")
     hooks = _ClaudeHooksWithModel(config or _config(options), tool_names=tool_names, aliases=aliases)
     upstream = upstreams([], environment)["anthropic"]
     async with serving(hooks.hooks, {"anthropic": upstream}, agent=hooks) as running:
@@ -131,7 +129,7 @@ class ClaudeHooks(Integration):
         self.sessions = Sessions(self.hooks.config)
         self._latest: Session | None = None
         self._prompts: WeakKeyDictionary[Session, str] = WeakKeyDictionary()
-        self._calls: OrderedDict[str, HookedToolCall] = OrderedDict()
+        self._calls: OrderedDict[str, ToolCallHalves] = OrderedDict()
 
     def added_to(self, options: ClaudeAgentOptions) -> HookedOptions:
         merged: dict[Any, list[HookMatcher]] = {event: list(found) for event, found in (options.hooks or {}).items()}
@@ -165,39 +163,37 @@ class ClaudeHooks(Integration):
     # Tools.
 
     async def _before_tool(self, given: Any) -> dict[str, Any]:
-        name, session = self.hook_name(given["tool_name"]), self._session(given)
-        is_limited = session.stop_reason is not None or session.restriction.allowed is not None
-        if not is_limited and not is_hooked(self.hooks.config, name):
+        name, session = given["tool_name"], self._session(given)
+        if not self.has_tool_hooks(name, session):
             return {}
-        shown = self._renamed(given)
-        with self.sessions.active(session):
-            call = self.hooks.tool_call(name, shown)
-            refused = await call.before()
-        if refused is not None:
+        call = ToolCallHalves(self, name, self._renamed(given), session)
+        if (refused := await call.before()) is not None:
             decision = {"permissionDecision": "deny", "permissionDecisionReason": str(refused.llm_content)}
             return _output("PreToolUse", decision, refused.stop_reason)
         self._calls[given["tool_use_id"]] = call
-        if len(self._calls) > _MOST_CALLS:  # of calls that nobody permitted, the end is not reported
+        if len(self._calls) > _MAX_CALLS:  # of calls that nobody permitted, the end is not reported
             self._calls.popitem(last=False)
-        if call.input is shown:
+        if call.changed is None:
             return {}
-        names = {shown: real for real, shown in self._arguments.get(given["tool_name"], {}).items()}
-        return _output("PreToolUse", {"updatedInput": _with_names(call.input, names)})
+        names = {shown: real for real, shown in self._arguments.get(name, {}).items()}
+        return _output("PreToolUse", {"updatedInput": _with_names(call.changed, names)})
 
     async def _after_tool(self, given: Any) -> dict[str, Any]:
         call = self._calls.pop(given["tool_use_id"], None)
         if call is None:
             return {}
-        call.input = self._renamed(given)  # the user may have changed it after the hooks
-        with self.sessions.active(self._session(given)):
-            result = await call.after(_content(given["tool_response"]))
+        self._session(given)
+        call.hooked.input = self._renamed(given)  # the user may have changed it after the hooks
+        content = _content(given["tool_response"])
+        result = await call.after(ToolResult(content, content))
         return _output("PostToolUse", _context(result), result.stop_reason)
 
     async def _after_failed_tool(self, given: Any) -> dict[str, Any]:
         call = self._calls.pop(given["tool_use_id"], None)
         if call is None:
             return {}
-        return _output("PostToolUseFailure", _context(call.not_run(ToolResult.failure(given["error"], "failed"))))
+        result = call.hooked.not_run(ToolResult.failure(given["error"], "failed"))
+        return _output("PostToolUseFailure", _context(result))
 
     def _renamed(self, given: Any) -> dict[str, Any]:
         return _with_names(given["tool_input"], self._arguments.get(given["tool_name"], {}))
@@ -205,42 +201,39 @@ class ClaudeHooks(Integration):
     # Events that nobody waits for.
 
     async def _asked(self, given: Any) -> dict[str, Any]:
-        with self.sessions.active(self._session(given)):
+        with self._session(given).active():
             self.observe_approval(given["tool_name"], self._renamed(given))
         return {}
 
     async def _notified(self, given: Any) -> dict[str, Any]:
-        if given["notification_type"] != "permission_prompt":  # PermissionRequest was there before
-            with self.sessions.active(self._session(given)):
-                self.hooks.observe(
-                    HookEventName.NOTIFICATION,
-                    notification_type=given["notification_type"],
-                    message=given["message"],
-                    details={"title": given["title"]} if given.get("title") else {},
-                )
-        return {}
+        kind = given["notification_type"]
+        if kind == "permission_prompt":  # PermissionRequest was there before
+            return {}
+        details = {"title": given["title"]} if given.get("title") else {}
+        message = given["message"]
+        return self._observe(
+            given, HookEventName.NOTIFICATION, notification_type=kind, message=message, details=details
+        )
 
     async def _prompted(self, given: Any) -> dict[str, Any]:
-        session = self.sessions.begin(given["session_id"])
-        self._prompts[session] = given["prompt"]
-        with self.sessions.active(self._session(given)):
-            self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=given["prompt"])
-        return {}
+        self._prompts[self.sessions.begin(given["session_id"])] = given["prompt"]
+        return self._observe(given, HookEventName.BEFORE_AGENT, prompt=given["prompt"])
 
     async def _answered(self, given: Any) -> dict[str, Any]:
-        session = self._session(given)
-        with self.sessions.active(session):
-            self.hooks.observe(
-                HookEventName.AFTER_AGENT,
-                prompt=self._prompts.get(session, ""),
-                prompt_response=given.get("last_assistant_message") or "",
-                stop_hook_active=given["stop_hook_active"],
-            )
-        return {}
+        return self._observe(
+            given,
+            HookEventName.AFTER_AGENT,
+            prompt=self._prompts.get(self._session(given), ""),
+            prompt_response=given.get("last_assistant_message") or "",
+            stop_hook_active=given["stop_hook_active"],
+        )
 
     async def _compacting(self, given: Any) -> dict[str, Any]:
-        with self.sessions.active(self._session(given)):
-            self.hooks.observe(HookEventName.PRE_COMPRESS, trigger=given["trigger"])
+        return self._observe(given, HookEventName.PRE_COMPRESS, trigger=given["trigger"])
+
+    def _observe(self, given: Any, event: HookEventName, **fields: Any) -> dict[str, Any]:
+        with self._session(given).active():
+            self.hooks.observe(event, **fields)
         return {}
 
     def _session(self, given: Any) -> Session:

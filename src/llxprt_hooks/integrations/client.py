@@ -5,33 +5,34 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from llxprt_hooks.engine.session import StopRequested, current_session
-from llxprt_hooks.events import MODEL_EVENTS
-from llxprt_hooks.integrations import http_transport
+from llxprt_hooks._support.json_codec import MAX_DEPTH, is_too_deep, read_arguments
+from llxprt_hooks.core import loops
+from llxprt_hooks.core.engine.session import StopRequested, current_session
+from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.integrations.base import Integration
-from llxprt_hooks.integrations.http_transport import ModelCalls
+from llxprt_hooks.integrations.http_call import call_model, called_api
+from llxprt_hooks.integrations.http_transport import hook_transports
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from llxprt_hooks.model import TranslationError
-from llxprt_hooks.protocol.json_codec import MAX_DEPTH, is_too_deep, read_arguments
-from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.transport.model_exchange import call_model, check_not_bypassed
-from llxprt_hooks.triggers import portal
 
 if TYPE_CHECKING:
+    from llxprt_hooks.core.calls.lookup import ModelPlans
     from llxprt_hooks.hooks import HookSession
+    from llxprt_hooks.integrations.http_call import Exchange
     from llxprt_hooks.model import AnyTranslator
-    from llxprt_hooks.transport.model_exchange import Exchange
 
 ResponseT = TypeVar("ResponseT")
 ClientT = TypeVar("ClientT")
 
 Functions: TypeAlias = Mapping[str, Callable[..., Any]]
 """The program's tools by name; they take the arguments that the model gives by keyword."""
+MakeCall: TypeAlias = "Callable[[Any, Exchange[Any]], Coroutine[Any, Any, Any]]"
+"""Makes a model call, given the body of its request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class ToolCall:
     answer: Callable[[ToolResult], Any]
 
 
-class ClientHooks(Integration, ModelCalls):
+class ClientHooks(Integration):
     """Hooks for an API client. The program runs the tools, and has the conversation."""
 
     unsupported = UNSUPPORTED["openai"]  # anthropic has the same
@@ -67,34 +68,24 @@ class ClientHooks(Integration, ModelCalls):
 
     # Model calls.
 
-    def are_hooked(self) -> bool:
-        if not self.hooks.config.enable_hooks:
-            return False
-        if self.has_hooks(*MODEL_EVENTS):
-            return True
-        session = current_session(self.hooks.config)
-        return session is not None and (session.stop_reason is not None or bool(session.notes))
-
-    def translator_of(self, request: Any) -> AnyTranslator | None:
-        return self.translator_for(request.method, request.url.path)
+    def hooked_call(self, method: str, path: str) -> MakeCall | None:
+        """Return the function that makes a request as a model call with its hooks; None if no hook runs for it."""
+        plans = self.model_plans(current_session(self.hooks.config))
+        translator = None if plans is None else self.translator_for(method, path)
+        return None if plans is None or translator is None else partial(self._make, plans, translator)
 
     def translator_for(self, method: str, path: str) -> AnyTranslator | None:
-        """Return the translator of the API that a request is for; None if it is not a model call.
-
-        Raises an error that passes through the SDK if the request is another way to the model (D-91).
-        """
-        for translator in self._translators:
-            if translator.wire is not None and translator.wire.matches(method, path):
-                return translator
+        """Return the translator of the API that a request calls. What ``called_api`` raises passes through the SDK."""
         try:
-            check_not_bypassed(self.hooks, self._translators, method, path)
+            return called_api(self.hooks.config, self._translators, method, path)
         except TranslationError as error:
             raise self.for_sdk(error) from None
-        return None
 
-    async def make(self, translator: AnyTranslator, body: Any, exchange: Exchange[ResponseT]) -> ResponseT:
+    async def _make(
+        self, plans: ModelPlans, translator: AnyTranslator, body: Any, exchange: Exchange[ResponseT]
+    ) -> ResponseT:
         try:
-            return await call_model(self.hooks, translator, body, exchange)
+            return await call_model(self.hooks.config, plans, translator, body, exchange)
         except (StopRequested, TranslationError) as error:
             raise self.for_sdk(error) from error.__cause__
 
@@ -107,7 +98,7 @@ class ClientHooks(Integration, ModelCalls):
 
     def hook_http_client(self, client: ClientT) -> ClientT:
         """Put the hooks into an HTTP client of httpx or httpx2."""
-        http_transport.hook_transports(client, self)
+        hook_transports(client, self)
         return client
 
     # Tool calls.
@@ -121,7 +112,7 @@ class ClientHooks(Integration, ModelCalls):
         """Run the calls, in parallel on asyncio, and return what answers them."""
         self.check_aliases(functions)
         runs = [self._arun_tool(call, functions) for call in calls]
-        if not portal.runs_here():
+        if not loops.runs_here():
             return [await run for run in runs]
         tasks = [asyncio.ensure_future(run) for run in runs]
         try:

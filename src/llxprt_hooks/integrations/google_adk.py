@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from llxprt_hooks.engine.session import current_session
+from llxprt_hooks.core.calls.sessions import Sessions
+from llxprt_hooks.core.engine.session import current_session
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
-from llxprt_hooks.integrations.base import Integration, as_json, log, marks_of, reason_instead, with_changes
-from llxprt_hooks.integrations.extras import from_extra
+from llxprt_hooks.integrations.base import (
+    Integration,
+    ToolCallHalves,
+    as_json,
+    from_extra,
+    in_session,
+    json_result,
+    log,
+    marks_of,
+    reason_instead,
+    with_changes,
+)
 from llxprt_hooks.model.format import GenerateContentParameters
 from llxprt_hooks.model.restriction import Restriction
-from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.triggers.relevance import is_hooked
-from llxprt_hooks.triggers.sessions import Sessions
 
 with from_extra("adk"):
     from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
@@ -40,9 +47,8 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
     from llxprt_hooks.config import Config
-    from llxprt_hooks.engine.session import Session
-    from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
-    from llxprt_hooks.triggers.tool import HookedToolCall
+    from llxprt_hooks.core.calls.model_call import HookedModelCall, ModelCallResult
+    from llxprt_hooks.core.engine.session import Session
 
 _MARK = "llxprt_hooks"
 _TEXT_KEYS = ("result", "output", "error")
@@ -65,7 +71,7 @@ class _Run:
         self.answer = ""
         self.models: dict[_Caller, HookedModelCall[GenerateContentParameters]] = {}
         self.restrictions: dict[_Caller, Restriction] = {}
-        self.tools: dict[tuple[_Caller, str | None], HookedToolCall] = {}
+        self.tools: dict[tuple[_Caller, str | None], ToolCallHalves] = {}
         self.suppressed: set[str] = set()
 
 
@@ -105,7 +111,7 @@ class HooksPlugin(Integration, BasePlugin):
             if invocation_context.live_request_queue is not None and self.has_hooks(*MODEL_EVENTS):
                 log.warning("a live session runs without model hooks: the framework does not show it to them")
             if not run.is_nested:
-                with self._sessions.active(run.session):
+                with run.session.active():
                     prompt = _text(invocation_context.user_content)
                     self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=prompt)
         return None
@@ -113,7 +119,7 @@ class HooksPlugin(Integration, BasePlugin):
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         run = self._runs.get(invocation_context.invocation_id)
         if run is not None and not run.is_nested:
-            with self._sessions.active(run.session):
+            with run.session.active():
                 prompt = _text(invocation_context.user_content)
                 self.hooks.observe(HookEventName.AFTER_AGENT, prompt=prompt, prompt_response=run.answer)
 
@@ -162,20 +168,18 @@ class HooksPlugin(Integration, BasePlugin):
         run = self._run_of(tool_context)
         if run is None or type(tool) is BaseTool:  # what stands for a tool that does not exist
             return None
-        name, caller, session = self.hook_name(tool.name), _caller(tool_context), run.session
+        caller, session = _caller(tool_context), run.session
         restriction = run.restrictions.get(caller)
-        refusal = None if restriction is None else restriction.refusal(name)
+        refusal = None if restriction is None else restriction.refusal(self.hook_name(tool.name))
         if refusal is not None:
             return {"error": refusal}
-        if session.stop_reason is not None or is_hooked(self.hooks.config, name):
+        if self.has_tool_hooks(tool.name, session):
             shown = _shown(tool_args)
-            with self._sessions.active(session):
-                call = self.hooks.tool_call(name, shown)
-                refused = await call.before()
-            if refused is not None:
+            call = ToolCallHalves(self, tool.name, shown, session)
+            if (refused := await call.before()) is not None:
                 return {"error": refused.llm_content}
-            if call.input is not shown:
-                changed = with_changes(tool_args, shown, call.input)
+            if call.changed is not None:
+                changed = with_changes(tool_args, shown, call.changed)
                 tool_args.clear()
                 tool_args.update(changed)
             run.tools[caller, tool_context.function_call_id] = call
@@ -192,14 +196,12 @@ class HooksPlugin(Integration, BasePlugin):
         call_id = tool_context.function_call_id
         call = self._left(run, tool, tool_context)
         if call_id in tool_context.actions.requested_tool_confirmations:
-            with self._sessions.active(run.session):
+            with run.session.active():
                 self.observe_approval(tool.name, _shown(tool_args))  # the tool has not run yet
             return None
         if call is None:
             return None
-        content = as_json(result)
-        with self._sessions.active(run.session):
-            done = await call.after(ToolResult(content, content))
+        done = await call.after(json_result(result))
         if done.suppress_display and call_id:
             run.suppressed.add(call_id)
         return _with_additions(result, done.additions) if done.additions else None
@@ -211,8 +213,8 @@ class HooksPlugin(Integration, BasePlugin):
             self._left(run, tool, tool_context)
         return None
 
-    def _left(self, run: _Run, tool: BaseTool, tool_context: ToolContext) -> HookedToolCall | None:
-        """Return the call that a tool has returned from."""
+    def _left(self, run: _Run, tool: BaseTool, tool_context: ToolContext) -> ToolCallHalves | None:
+        """Find the pending call of a tool that has finished."""
         if isinstance(tool, AgentTool):
             run.session.leave()
         return run.tools.pop((_caller(tool_context), tool_context.function_call_id), None)
@@ -229,10 +231,10 @@ class HooksPlugin(Integration, BasePlugin):
         caller, session = _caller(callback_context), run.session
         run.restrictions.pop(caller, None)
         run.models.pop(caller, None)
-        if not (session.notes or session.stop_reason is not None or self.has_hooks(*MODEL_EVENTS)):
+        if self.model_plans(session) is None:
             return None
         request = GenerateContentParameters(llm_request.model or "", llm_request.contents, llm_request.config)
-        with self._sessions.active(session):
+        with session.active():
             call = self.hooks.model_call(request, translator=self._translator)
             result = await call.before()
         if result is not None:
@@ -257,7 +259,7 @@ class HooksPlugin(Integration, BasePlugin):
             # The runner skips a response without content.
             return LlmResponse(partial=True) if call.holds_back else None
         response = _response(llm_response)
-        with self._sessions.active(run.session):
+        with run.session.active():
             result = await call.after(response)
         # A model may give several complete responses. Parallel agents share the session, but not this restriction.
         run.restrictions[caller], run.session.restriction = call.restriction, Restriction()
@@ -308,7 +310,7 @@ class _Summarizer(BaseEventsSummarizer):
 
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
         session = self._plugin.session_of(events)
-        with nullcontext() if session is None else self._plugin._sessions.active(session):
+        with in_session(session):
             self._plugin.hooks.observe(HookEventName.PRE_COMPRESS, trigger="auto")
         return await self._inner.maybe_summarize_events(events=events)
 
@@ -365,16 +367,11 @@ def _shown(arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _with_additions(result: Any, additions: list[str]) -> dict[str, Any]:
     """Return a tool's result with the texts of hooks."""
     text = "".join(f"\n\n{addition}" for addition in additions)
-    if not isinstance(result, Mapping):
-        return (
-            {"result": f"{result}{text}"}
-            if isinstance(result, str)
-            else {"result": result, "additional_context": text.strip()}
-        )
-    key = next((key for key in _TEXT_KEYS if _is_prose(result.get(key))), None)
-    if key is None:
-        return {**result, "additional_context": text.strip()}
-    return {**result, key: f"{result[key]}{text}"}
+    if isinstance(result, str):
+        return {"result": f"{result}{text}"}
+    fields = result if isinstance(result, Mapping) else {"result": result}
+    key = next((key for key in _TEXT_KEYS if _is_prose(fields.get(key))), None)
+    return {**fields, "additional_context": text.strip()} if key is None else {**fields, key: f"{fields[key]}{text}"}
 
 
 def _is_prose(value: Any) -> bool:

@@ -2,101 +2,71 @@
 
 Any other endpoint passes byte for byte. An SDK that retries sends a new request: the hooks run for each attempt.
 
-Synchronous and asynchronous clients share the code: what a synchronous one awaits never waits (see ``portal.drive``).
+Synchronous and asynchronous clients share the code: what a synchronous one awaits never waits (see ``loops.drive``).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
-from llxprt_hooks.transport.model_exchange import AsyncExchange, Exchange, SyncExchange, json_body
-from llxprt_hooks.triggers import portal
+from llxprt_hooks.core import loops
+from llxprt_hooks.integrations.http_call import TransportExchange, json_body
 
 if TYPE_CHECKING:
-    from llxprt_hooks.model import AnyTranslator
-
-ResponseT = TypeVar("ResponseT")
-
-# Clients take these methods from any object.
+    from llxprt_hooks.integrations.client import ClientHooks
 
 
 class HookedTransport:
-    """A transport of a synchronous client, with hooks around the model calls."""
+    """A transport with hooks around the model calls. Clients take these methods, of either kind, from any object."""
 
-    def __init__(self, inner: Any, calls: ModelCalls) -> None:
+    def __init__(self, inner: Any, hooks: ClientHooks) -> None:
         self.inner = inner
-        self.calls = calls
+        self.hooks = hooks
 
     def handle_request(self, request: Any) -> Any:
-        if not self.calls.are_hooked() or (translator := self.calls.translator_of(request)) is None:
+        if (make := self.hooks.hooked_call(request.method, request.url.path)) is None:
             return self.inner.handle_request(request)
-        exchange = SyncExchange(request, self.inner)
         request.read()
-        return portal.drive(self.calls.make(translator, json_body(request.content), exchange))
+        exchange = TransportExchange(request, self.inner.handle_request, is_async=False)
+        return loops.drive(make(json_body(request.content), exchange))
+
+    async def handle_async_request(self, request: Any) -> Any:
+        if (make := self.hooks.hooked_call(request.method, request.url.path)) is None:
+            return await self.inner.handle_async_request(request)
+        await request.aread()
+        exchange = TransportExchange(request, self.inner.handle_async_request, is_async=True)
+        return await make(json_body(request.content), exchange)
 
     def close(self) -> None:
         self.inner.close()
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
 
     def __enter__(self) -> Self:
         self.inner.__enter__()
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.inner.__exit__(*error)
-
-
-class HookedAsyncTransport:
-    """A transport of an asynchronous client, with hooks around the model calls."""
-
-    def __init__(self, inner: Any, calls: ModelCalls) -> None:
-        self.inner = inner
-        self.calls = calls
-
-    async def handle_async_request(self, request: Any) -> Any:
-        if not self.calls.are_hooked() or (translator := self.calls.translator_of(request)) is None:
-            return await self.inner.handle_async_request(request)
-        exchange = AsyncExchange(request, self.inner)
-        await request.aread()
-        return await self.calls.make(translator, json_body(request.content), exchange)
-
-    async def aclose(self) -> None:
-        await self.inner.aclose()
-
     async def __aenter__(self) -> Self:
         await self.inner.__aenter__()
         return self
+
+    def __exit__(self, *error: object) -> None:
+        self.inner.__exit__(*error)
 
     async def __aexit__(self, *error: object) -> None:
         await self.inner.__aexit__(*error)
 
 
-class ModelCalls(ABC):
-    """What the transports need to know about the hooks of a client."""
-
-    @abstractmethod
-    def are_hooked(self) -> bool:
-        """Whether hooks have a say in a model call that is made now."""
-
-    @abstractmethod
-    def translator_of(self, request: Any) -> AnyTranslator | None:
-        """Return the translator for an HTTP request; None if it is not a model call."""
-
-    @abstractmethod
-    async def make(self, translator: AnyTranslator, body: Any, exchange: Exchange[ResponseT]) -> ResponseT:
-        """Make a model call with its hooks."""
-
-
-def hook_transports(client: Any, calls: ModelCalls) -> None:
+def hook_transports(client: Any, hooks: ClientHooks) -> None:
     """Put hooks into the transports of an HTTP client, those of its proxies included."""
-    kind = HookedAsyncTransport if hasattr(client, "aclose") else HookedTransport
-    client._transport = kind(client._transport, calls)
-    client._mounts = {pattern: inner and kind(inner, calls) for pattern, inner in client._mounts.items()}
+    client._transport = HookedTransport(client._transport, hooks)
+    client._mounts = {pattern: inner and HookedTransport(inner, hooks) for pattern, inner in client._mounts.items()}
 
 
-def is_hooked(client: Any, calls: ModelCalls) -> bool:
+def is_hooked(client: Any, hooks: ClientHooks) -> bool:
     """Whether an HTTP client has these hooks."""
-    return getattr(client._transport, "calls", None) is calls
+    return getattr(client._transport, "hooks", None) is hooks
 
 
 def borrow(client: Any) -> Any:

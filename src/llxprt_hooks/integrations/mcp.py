@@ -14,17 +14,10 @@ from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.integrations.extras import from_extra
+from llxprt_hooks.integrations.base import from_extra
 from llxprt_hooks.integrations.mcp_calls import McpIntegration
+from llxprt_hooks.integrations.mcp_results import OUTPUT_SCHEMA
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
-from llxprt_hooks.transport.mcp_results import (
-    OUTPUT_SCHEMA,
-    STRUCTURED,
-    effects,
-    is_final,
-    refusal,
-    tool_result,
-)
 
 with from_extra("mcp"):
     from mcp.shared.exceptions import MCPError
@@ -48,38 +41,31 @@ class HooksMiddleware(McpIntegration):
 
     async def _call(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         params = ctx.params or {}
-        name, given, client = params.get("name"), params.get("arguments"), self.client_of(ctx)
-        if not self.is_hooked(name, client):
+        name: Any = params.get("name")
+        given, session = params.get("arguments"), self.session_of(ctx)
+        if not self.has_tool_hooks(name, session):
             return await call_next(ctx)
         if not isinstance(given, (dict, NoneType)):
             raise MCPError(INVALID_PARAMS, "`arguments` of tools/call must be an object")
-        arguments = given or {}
-        call = self.tool_call(client, name, arguments)
-        if (refused := await call.before()) is not None:
-            return CallToolResult.model_validate(refusal(refused))
-        if call.input is not arguments:
-            ctx = replace(ctx, params={**params, "arguments": call.input})
-        returned = await call_next(ctx)
-        result = _as_json(returned)
-        if not is_final(result):
-            return returned
-        changed = effects(result, await call.after(tool_result(result)))
-        if changed is None:
-            return returned
-        fields = {name: value for name, value in {**result, **changed}.items() if name != STRUCTURED}
-        return CallToolResult.model_validate(fields)
+
+        def run(changed: dict[str, Any] | None) -> Any:
+            return call_next(ctx if changed is None else replace(ctx, params={**params, "arguments": changed}))
+
+        make = CallToolResult.model_validate
+        return await self.call(name, given or {}, run, session, as_json=_as_json, make=make)
 
     def _listed(self, result: HandlerResult) -> HandlerResult:
         """A list of tools, without the output schemas of those that have hooks."""
         listed = _as_json(result)
-        names = [tool.get("name") for tool in listed.get("tools", ())]
+        names: list[Any] = [tool.get("name") for tool in listed.get("tools", ())]
         self.check_aliases(names, more_follow=listed.get("nextCursor") is not None)
-        if not any(map(self.is_hooked, names)):
+        if not any(map(self.has_tool_hooks, names)):
             return result
         return {**listed, "tools": [self._described(tool) for tool in listed["tools"]]}
 
     def _described(self, tool: dict[str, Any]) -> dict[str, Any]:
-        if not self.is_hooked(tool.get("name")):
+        name: Any = tool.get("name")
+        if not self.has_tool_hooks(name):
             return tool
         return {name: value for name, value in tool.items() if name != OUTPUT_SCHEMA}
 

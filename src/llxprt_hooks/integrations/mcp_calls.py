@@ -1,19 +1,20 @@
-"""What the two integrations for MCP servers share: tool names, and a stop that applies to a client's later calls."""
+"""What the two integrations for MCP servers share: tool calls, and a stop that applies to a client's later calls."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from llxprt_hooks.engine.session import Session
-from llxprt_hooks.integrations.base import ConfigFields, Integration
-from llxprt_hooks.transport.mcp_results import hook_tool_name
-from llxprt_hooks.triggers.relevance import is_hooked
+from llxprt_hooks.core.engine.session import Session
+from llxprt_hooks.integrations.base import Integration
+from llxprt_hooks.integrations.mcp_results import STRUCTURED, effects, hook_tool_name, is_final, refusal, tool_result
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
-    from llxprt_hooks.triggers.tool import HookedToolCall
+    from llxprt_hooks.core.protocol.tool_result import ToolResult
+
+ResultT = TypeVar("ResultT")
 
 _REQUESTS_STAND_ALONE = "2026-07-28"
 
@@ -21,15 +22,8 @@ _REQUESTS_STAND_ALONE = "2026-07-28"
 class McpIntegration(Integration):
     """Hooks of an MCP server. With ``server_name``, hooks see its tools as ``mcp__NAME__TOOL``."""
 
-    def __init__(
-        self,
-        config: Config | None = None,
-        *,
-        server_name: str | None = None,
-        aliases: Mapping[str, str] | None = None,
-        **config_fields: Unpack[ConfigFields],
-    ) -> None:
-        super().__init__(config, aliases=aliases, **config_fields)
+    def __init__(self, config: Config | None = None, *, server_name: str | None = None, **options: Any) -> None:
+        super().__init__(config, **options)
         self._server_name = server_name
         # A connection is not a session: no session event fires. It keeps a stop for the client's later calls.
         self._sessions: WeakKeyDictionary[Any, Session] = WeakKeyDictionary()
@@ -38,27 +32,42 @@ class McpIntegration(Integration):
         """Return the name under which hooks see a tool of the server."""
         return hook_tool_name(tool_name, self._server_name, self._aliases)
 
-    def is_hooked(self, tool_name: Any, client: object = None) -> bool:
-        """Whether a call must be shown to hooks, or refused because a hook stopped the client."""
-        session = self._sessions.get(client) if self._sessions and client is not None else None
-        is_stopped = session is not None and session.stop_reason is not None
-        return is_stopped or is_hooked(self.hooks.config, self.hook_name(tool_name))
-
-    def client_of(self, context: Any) -> object:
-        """Return what stays the same for the calls of a client, given the context of a request.
+    def session_of(self, context: Any) -> Session | None:
+        """Return what hooks left for the client's calls, given the context of a request.
 
         Since revision 2026-07-28 each request stands alone. A server that is not reached over HTTP has one client.
         """
-        if context is None or (context.request is None and context.protocol_version >= _REQUESTS_STAND_ALONE):
-            return self
-        return getattr(context.session, "_connection", self)
-
-    def tool_call(self, client: object, tool_name: Any, arguments: dict[str, Any]) -> HookedToolCall:
-        """Return the two halves of a client's call."""
         config = self.hooks.config
-        session = self._sessions.setdefault(client, Session(config, config.session_id, ""))
-        session.enter()
-        try:
-            return self.hooks.tool_call(self.hook_name(tool_name), arguments)
-        finally:
-            session.leave()
+        if not config.enable_hooks:
+            return None
+        client: Any = self
+        if context is not None and (context.request is not None or context.protocol_version < _REQUESTS_STAND_ALONE):
+            client = getattr(context.session, "_connection", self)
+        if (session := self._sessions.get(client)) is None:
+            session = Session(config, config.session_id, config.transcript_path)
+            session = self._sessions.setdefault(client, session)
+        return session
+
+    async def call(
+        self,
+        tool_name: str,
+        arguments: dict[str, Any],
+        run: Callable[[dict[str, Any] | None], Any],
+        session: Session | None,
+        *,
+        as_json: Callable[[ResultT], dict[str, Any]],
+        make: Callable[[dict[str, Any]], ResultT],
+    ) -> ResultT:
+        """Run a tool between its hooks. The framework's results are made from the fields that MCP sends, and back."""
+        fields: dict[str, Any] = {}
+
+        def show(returned: ResultT) -> ToolResult | None:
+            fields.update(as_json(returned))
+            return tool_result(fields) if is_final(fields) else None
+
+        returned, result, refused = await self.run_tool(tool_name, arguments, run, show, session)
+        if refused is not None:
+            return make(refusal(refused))
+        if result is None or (changed := effects(fields, result)) is None:
+            return cast("ResultT", returned)
+        return make({name: value for name, value in {**fields, **changed}.items() if name != STRUCTURED})

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from llxprt_hooks.integrations.base import from_extra
 from llxprt_hooks.integrations.client import ClientHooks, Functions, ToolCall, content_of, json_object, tool_output
-from llxprt_hooks.integrations.extras import from_extra
 from llxprt_hooks.integrations.http_transport import borrow, is_hooked
 from llxprt_hooks.model.access import field
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import httpx2
     from openai.lib.responses_tool_runner import AsyncRegisteredFunction, RegisteredFunction
 
-    from llxprt_hooks.protocol.tool_result import ToolResult
+    from llxprt_hooks.core.protocol.tool_result import ToolResult
 
 ClientT = TypeVar("ClientT", bound=OpenAI | AsyncOpenAI)
 FunctionT = TypeVar("FunctionT", bound="RegisteredFunction | AsyncRegisteredFunction")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -104,12 +105,7 @@ def _shifted(sources: Sequence[int | None], by: int) -> list[int | None]:
 
 def _shared(old: Sequence[object], new: Sequence[object]) -> int:
     """Return the length of the common prefix."""
-    count = 0
-    for one, other in zip(old, new, strict=False):
-        if one != other:
-            break
-        count += 1
-    return count
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
 
 
 def _anchors(old: Sequence[Message], new: Sequence[Message]) -> list[tuple[int, int]]:

@@ -9,11 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from llxprt_hooks.logger import debug_logger
+from llxprt_hooks._support.fields import (
+    INTEGER,
+    LIST,
+    NAMES,
+    NUMBER,
+    OBJECT,
+    STRING,
+    STRINGS,
+    WORD,
+    Field,
+    checked,
+    found,
+    object_of,
+    one_of,
+)
+from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.model.format import (
     HookToolConfig,
     LLMCandidate,
-    LLMConfig,
     LLMMessage,
     LLMRequest,
     LLMResponse,
@@ -21,8 +35,6 @@ from llxprt_hooks.model.format import (
     LLMUsage,
     TranslationError,
 )
-from llxprt_hooks.protocol.fields import INTEGER, LIST, NUMBER, OBJECT, STRING, STRINGS, Field, checked, found
-from llxprt_hooks.protocol.outputs import REQUEST, TOOL_CONFIG
 
 log = debug_logger("translator")
 
@@ -37,6 +49,13 @@ CONFIG: Mapping[str, Field] = {
     "candidateCount": INTEGER,
     "presencePenalty": NUMBER,
     "frequencyPenalty": NUMBER,
+}
+TOOL_CONFIG: Mapping[str, Field] = {"mode": one_of("AUTO", "ANY", "NONE"), "allowedFunctionNames": NAMES}
+REQUEST: Mapping[str, Field] = {
+    "model": WORD,
+    "messages": LIST,
+    "config": OBJECT,
+    "toolConfig": object_of(TOOL_CONFIG),
 }
 RESPONSE: Mapping[str, Field] = {"text": STRING, "candidates": LIST, "usageMetadata": OBJECT}
 CANDIDATE: Mapping[str, Field] = {
@@ -57,16 +76,11 @@ USAGE: Mapping[str, Field] = {
 def read_request(answer: object) -> LLMRequest:
     """Return the well-formed part of a hook's ``llm_request``."""
     fields = _fields(answer, REQUEST, "llm_request")
-    request: LLMRequest = {}
-    if "model" in fields:
-        request["model"] = fields["model"]
-    if "messages" in fields and (messages := read_messages(fields["messages"])) is not None:
-        request["messages"] = messages
+    if "messages" in fields and (messages := read_messages(fields.pop("messages"))) is not None:
+        fields["messages"] = messages
     if "config" in fields:
-        request["config"] = cast("LLMConfig", _fields(fields["config"], CONFIG, "llm_request.config"))
-    if "toolConfig" in fields:
-        request["toolConfig"] = cast("HookToolConfig", fields["toolConfig"])
-    return request
+        fields["config"] = _fields(fields["config"], CONFIG, "llm_request.config")
+    return cast("LLMRequest", fields)
 
 
 def read_tool_config(answer: object) -> HookToolConfig:
@@ -170,14 +184,9 @@ def _candidate(answer: object, path: str, text: str | None) -> LLMCandidate | No
     if texts is None:
         ignored(path, "a candidate with text parts", answer)
         return None
-    candidate: LLMCandidate = {"content": {"role": "model", "parts": texts}}
-    if "finishReason" in fields:
-        candidate["finishReason"] = fields["finishReason"]
-    if "index" in fields:
-        candidate["index"] = fields["index"]
     if "safetyRatings" in fields:
-        candidate["safetyRatings"] = _ratings(fields["safetyRatings"], f"{path}.safetyRatings")
-    return candidate
+        fields["safetyRatings"] = _ratings(fields["safetyRatings"], f"{path}.safetyRatings")
+    return cast("LLMCandidate", {**fields, "content": {"role": "model", "parts": texts}})
 
 
 def _ratings(answers: list[Any], path: str) -> list[LLMSafetyRating]:

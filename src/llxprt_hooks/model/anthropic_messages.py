@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from llxprt_hooks.logger import debug_logger
+from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.model.access import as_list, copy_with, field, name_of
-from llxprt_hooks.model.json_api import JSONTranslator, Request, has_messages, new_id, no_tokens, text_of
-from llxprt_hooks.model.json_api import ToolChoice as AnyToolChoice
+from llxprt_hooks.model.json_api import JSONTranslator, Request, ToolChoice, has_messages, new_id, no_tokens, text_of
 from llxprt_hooks.model.messages import Choice, usage
 from llxprt_hooks.model.wire.anthropic_messages import MessagesWire
 
@@ -33,7 +32,7 @@ STOPPED = {"MAX_TOKENS": "max_tokens", "SAFETY": "refusal"}
 SAMPLING = {"temperature": "temperature", "topP": "top_p", "topK": "top_k"}
 
 
-class ToolChoice(dict[str, Any]):
+class RestrictedChoice(dict[str, Any]):
     """A tool choice with the names that hooks allow, for which the API has no field."""
 
     allowed: Sequence[str]
@@ -97,7 +96,7 @@ class AnthropicMessagesTranslator(JSONTranslator):
     def results_in(self, message: Any) -> Sequence[CallKeys]:
         return [(call,) for call in _ids(message, *RESULT) if call not in _ids(message, "tool_use", "id")]
 
-    def with_tool_config(self, request: Request, tool_config: AnyToolChoice) -> Request:
+    def with_tool_config(self, request: Request, tool_config: ToolChoice) -> Request:
         tools = as_list(self.tools_of(request))
         if not tools:
             return request  # the API rejects a choice without tools
@@ -109,22 +108,24 @@ class AnthropicMessagesTranslator(JSONTranslator):
             tool_config = self.build_tool_config({**shown, "allowedFunctionNames": declared}, tool_config)
         thinking = field(self.field(request, "thinking"), "type") not in (None, "disabled")
         if thinking and shown.get("mode") == "ANY":
-            log.warning("a hook requires a tool call, which the API rejects with thinking: the model may choose")
+            log.warning(
+                "a hook requires a tool call, but the API rejects that while thinking is on; the model may choose"
+            )
             tool_config = self.build_tool_config({**self.to_hook_tool_config(tool_config), "mode": "AUTO"}, None)
-        if isinstance(tool_config, ToolChoice):
+        if isinstance(tool_config, RestrictedChoice):
             request = {**request, "tools": [tool for tool in tools if field(tool, "name") in tool_config.allowed]}
         return super().with_tool_config(request, tool_config)
 
-    def to_hook_tool_config(self, tool_config: AnyToolChoice | None) -> HookToolConfig:
+    def to_hook_tool_config(self, tool_config: ToolChoice | None) -> HookToolConfig:
         kind = field(tool_config, "type")
         shown: HookToolConfig = {"mode": MODES[kind]} if kind in MODES else {}
         if kind == "tool":
             shown["allowedFunctionNames"] = [field(tool_config, "name")]
-        elif isinstance(tool_config, ToolChoice):
+        elif isinstance(tool_config, RestrictedChoice):
             shown["allowedFunctionNames"] = list(tool_config.allowed)
         return shown
 
-    def build_tool_config(self, tool_config: HookToolConfig, base: AnyToolChoice | None) -> AnyToolChoice:
+    def build_tool_config(self, tool_config: HookToolConfig, base: ToolChoice | None) -> ToolChoice:
         if base is not None and tool_config == self.to_hook_tool_config(base):
             return base
         names, mode = tool_config.get("allowedFunctionNames"), tool_config.get("mode", "AUTO")
@@ -136,7 +137,7 @@ class AnthropicMessagesTranslator(JSONTranslator):
             return {"type": CHOICES[mode], **others}
         if mode == "ANY" and len(names) == 1:
             return {"type": "tool", "name": names[0], **others}
-        choice = ToolChoice(type=CHOICES[mode], **others)
+        choice = RestrictedChoice(type=CHOICES[mode], **others)
         choice.allowed = tuple(names)
         return choice
 

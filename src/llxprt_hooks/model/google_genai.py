@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from google.genai import types
 
@@ -26,6 +26,7 @@ from llxprt_hooks.model.format import (
     TranslationError,
 )
 from llxprt_hooks.model.messages import Choice, MessageTranslator, usage
+from llxprt_hooks.model.translator import USUAL_SETTINGS
 
 if TYPE_CHECKING:
     from llxprt_hooks.model.conversation import CallKeys, Turn
@@ -53,16 +54,7 @@ class HookTranslatorGenAIv1(
     {'model': 'gemini-3-flash', 'messages': [{'role': 'user', 'content': 'Hello'}], 'config': {}}
     """
 
-    SETTINGS: ClassVar[Mapping[str, str]] = {
-        "temperature": "temperature",
-        "maxOutputTokens": "max_output_tokens",
-        "topP": "top_p",
-        "topK": "top_k",
-        "stopSequences": "stop_sequences",
-        "candidateCount": "candidate_count",
-        "presencePenalty": "presence_penalty",
-        "frequencyPenalty": "frequency_penalty",
-    }
+    SETTINGS = USUAL_SETTINGS
     PARTS = "parts"
     USAGE = usage("usage_metadata", "prompt_token_count", "candidates_token_count", "total_token_count")
 

@@ -14,11 +14,12 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
-from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.model.access import as_list, copy_with, field, name_of
+from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.model.access import as_list, copy_with, described, field, name_of
 from llxprt_hooks.model.conversation import CallKeys, Turn
+from llxprt_hooks.model.format import TranslationError
 from llxprt_hooks.model.translator import HookTranslator, RequestT, ResponseT, ToolConfigT, build_hook_response
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 log = debug_logger("translator")
 
-
+T = TypeVar("T")
 Usage: TypeAlias = tuple[str, Mapping[str, str]]
 
 
@@ -34,6 +35,13 @@ def usage(name: str, prompt: str, answer: str, total: str | None = None) -> Usag
     """Return ``USAGE`` of a translator: a field, and the SDK's names of the counts in it."""
     names = {"promptTokenCount": prompt, "candidatesTokenCount": answer}
     return name, names if total is None else {**names, "totalTokenCount": total}
+
+
+def expected(value: object, kind: type[T], name: str, what: str) -> T:
+    """Return a request or response if it has the SDK's type; raise ``TranslationError`` if not."""
+    if isinstance(value, kind):
+        return value
+    raise TranslationError(f"{name} is {described(value)}; expected {what}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from llxprt_hooks.model.access import as_list, field, name_of
 from llxprt_hooks.model.json_api import Request, has_messages, new_id, no_tokens, now, text_of
 from llxprt_hooks.model.messages import Choice, usage
 from llxprt_hooks.model.openai_api import OpenAITranslator
+from llxprt_hooks.model.translator import USUAL_SETTINGS
 from llxprt_hooks.model.wire.openai_chat import ChatWire
 
 if TYPE_CHECKING:
@@ -34,13 +35,10 @@ class OpenAIChatTranslator(OpenAITranslator):
     """
 
     SETTINGS: ClassVar[Mapping[str, str]] = {
-        "temperature": "temperature",
+        **{name: usual for name, usual in USUAL_SETTINGS.items() if name != "topK"},
         "maxOutputTokens": "max_completion_tokens",
-        "topP": "top_p",
         "stopSequences": "stop",
         "candidateCount": "n",
-        "presencePenalty": "presence_penalty",
-        "frequencyPenalty": "frequency_penalty",
     }
     REQUEST = "the arguments of chat.completions.create"
     RESPONSE = "a ChatCompletion with choices"

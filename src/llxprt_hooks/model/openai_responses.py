@@ -120,7 +120,7 @@ class OpenAIResponsesTranslator(OpenAITranslator):
                 follows_output, goes = turn.source is not None and turn.role == "model", False
                 kept.append(True)
             else:
-                # Output after other reasoning belongs to that.
+                # Output belongs to the reasoning item just before it.
                 follows_output, goes = follows_output and not (previous and previous.binds_next), True
                 kept.append(False)
             previous = turn

@@ -27,7 +27,7 @@ def request_payload(value: object, translator: TranslatorChoice = None) -> LLMRe
         expected = "an object with a list of messages"
         return cast("LLMRequest", _marked_data("llm_request", value, has_request_shape, expected))
     used = resolve_translator(translator)
-    return used.to_hook_llm_request(_read(used.read_request, value, has_request_shape))
+    return used.to_hook_llm_request(request_from(value, used))
 
 
 def response_payload(value: object, translator: TranslatorChoice = None) -> LLMResponse:
@@ -36,7 +36,17 @@ def response_payload(value: object, translator: TranslatorChoice = None) -> LLMR
         expected = "an object with text, or with candidates whose parts are strings"
         return cast("LLMResponse", _marked_data("llm_response", value, has_response_shape, expected))
     used = resolve_translator(translator)
-    return used.to_hook_llm_response(_read(used.read_response, value, has_response_shape))
+    return used.to_hook_llm_response(response_from(value, used))
+
+
+def request_from(value: object, translator: AnyTranslator) -> Any:
+    """Read an SDK request or its JSON; the error for data in hook format says how to mark it."""
+    return _read(translator.read_request, value, has_request_shape)
+
+
+def response_from(value: object, translator: AnyTranslator) -> Any:
+    """Read an SDK response or its JSON; the error for data in hook format says how to mark it."""
+    return _read(translator.read_response, value, has_response_shape)
 
 
 def mark_request(value: object, translator: TranslatorChoice = None) -> object:

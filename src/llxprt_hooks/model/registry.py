@@ -6,8 +6,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.model.format import TranslationError
-from llxprt_hooks.text import missing_extra
 
 if TYPE_CHECKING:
     from llxprt_hooks.model.translator import AnyTranslator, TranslatorChoice

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
-from llxprt_hooks.logger import debug_logger
+from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import field
 from llxprt_hooks.model.conversation import Turn, messages_of, rewrite
@@ -26,6 +26,19 @@ log = debug_logger("translator")
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
 ToolConfigT = TypeVar("ToolConfigT")
+
+
+USUAL_SETTINGS: Mapping[str, str] = {
+    "temperature": "temperature",
+    "maxOutputTokens": "max_output_tokens",
+    "topP": "top_p",
+    "topK": "top_k",
+    "stopSequences": "stop_sequences",
+    "candidateCount": "candidate_count",
+    "presencePenalty": "presence_penalty",
+    "frequencyPenalty": "frequency_penalty",
+}
+"""Settings of the hook format, and what most SDKs call them."""
 
 
 class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):

@@ -41,7 +41,8 @@ The guarantees below hold whatever the program does. Each begins with the word t
 ``limit``
     `ProcessSlots` limits how many run at once. The others wait, also on other event loops, for any of them to end.
 ``blocking``
-    Where a tool forbids blocking calls on the event loop, as blockbuster does, they are made in a thread.
+    Where a tool forbids blocking calls on the event loop, as blockbuster does, they are made in a thread,
+    for which the loop waits.
 ``loops``
     Runs work on any event loop with ``add_reader`` (asyncio, uvloop), and on several loops in several threads at once.
     They need no child watcher, no signal handler and no task. Where the kernel has no pidfd, each run uses one thread.
@@ -50,7 +51,7 @@ Two kinds of process are out of reach: one that left the group (a daemon that ca
 caller has no permission to signal.
 """
 
-from llxprt_hooks.process.blocking import blocking_is_forbidden
+from llxprt_hooks.process.blocking import call_blocking
 from llxprt_hooks.process.child import Child, spawn
 from llxprt_hooks.process.errors import SpawnError, is_out_of_stack
 from llxprt_hooks.process.forks import ForkSafeLock, no_fork
@@ -64,7 +65,7 @@ __all__ = [
     "ForkSafeLock",
     "ProcessSlots",
     "SpawnError",
-    "blocking_is_forbidden",
+    "call_blocking",
     "is_out_of_stack",
     "no_fork",
     "run_child",

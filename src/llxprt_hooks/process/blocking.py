@@ -7,10 +7,12 @@ standard library by ones that raise on an event loop. There, these calls are mad
 
 from __future__ import annotations
 
-import asyncio
 import os
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
 from types import BuiltinFunctionType
 from typing import TypeVar
 
@@ -24,21 +26,20 @@ def blocking_is_forbidden() -> bool:
     return not (stat is builtin and access is builtin and read is builtin and sleep is builtin)
 
 
-async def call_blocking(function: Callable[[], T], *, discard: Callable[[T], None] | None = None) -> T:
-    """Call a function: directly, or in a thread if blocking is forbidden.
-
-    A thread cannot be interrupted. If the caller is cancelled meanwhile, ``discard`` gets the result.
-    """
+def call_blocking(function: Callable[[], T]) -> T:
+    """Call a function: directly, or in a thread if blocking is forbidden. The event loop waits for it either way."""
     if not blocking_is_forbidden():
         return function()
-    called = asyncio.get_running_loop().run_in_executor(None, function)
+    call: Future[T] = Future()
+    ended: SimpleQueue[object] = SimpleQueue()  # most other ways to wait for a thread are forbidden, too
+    call.add_done_callback(ended.put)
+    threading.Thread(target=_make, args=(call, function), name="llxprt-hooks blocking call", daemon=True).start()
+    ended.get()
+    return call.result()
+
+
+def _make(call: Future[T], function: Callable[[], T]) -> None:
     try:
-        return await asyncio.shield(called)
-    except asyncio.CancelledError:
-        called.add_done_callback(lambda done: _discard(done, discard))
-        raise
-
-
-def _discard(done: asyncio.Future[T], discard: Callable[[T], None] | None) -> None:
-    if not done.cancelled() and done.exception() is None and discard is not None:
-        discard(done.result())
+        call.set_result(function())
+    except BaseException as error:
+        call.set_exception(error)

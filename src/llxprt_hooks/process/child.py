@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from typing import TYPE_CHECKING
 
 from llxprt_hooks.process.errors import SpawnError, explain
-from llxprt_hooks.process.exit_watch import ExitWatch, watch_exit
+from llxprt_hooks.process.exit_watch import ExitWatch, abandon, kill_and_reap, reap_abandoned, watch_exit
 from llxprt_hooks.process.forks import no_fork
-from llxprt_hooks.process.launch import launch
 from llxprt_hooks.process.pipes import Drain, Feed
-from llxprt_hooks.process.reap import abandon, kill_and_reap, reap_abandoned
 from llxprt_hooks.process.watchdog import watchdog
 
 if TYPE_CHECKING:
@@ -87,46 +86,80 @@ def spawn(
     """
     reap_abandoned()
     with no_fork:
-        return _spawn(argv, executable, stdin, env, cwd, output_limit)
+        opened: list[int] = []
+        started: list[int] = []
+        listed: int | None = None
+        try:
+            for _ in range(3):
+                opened += os.pipe()
+            their_stdin, our_stdin, our_stdout, their_stdout, our_stderr, their_stderr = opened
+            if not argv:
+                raise ValueError("an empty argv")
+            Process(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
+            listed = watchdog.add(started[0])
+            # The program may wait for its input already: everything else comes after that.
+            os.set_blocking(our_stdin, False)
+            feed = Feed(our_stdin, stdin if isinstance(stdin, bytes) else stdin())
+            all_written = feed.push()
+            for fd in (their_stdin, their_stdout, their_stderr, our_stdin)[: 4 if all_written else 3]:
+                opened.remove(fd)
+                os.close(fd)
+            os.set_blocking(our_stdout, False)
+            os.set_blocking(our_stderr, False)
+            drains = Drain(our_stdout, output_limit), Drain(our_stderr, output_limit)
+            child = Child(started[0], None if all_written else feed, *drains, watch_exit(started[0]), listed)
+        except BaseException as error:
+            for fd in opened:
+                os.close(fd)
+            for pid in started:
+                kill_and_reap(pid)
+            watchdog.remove(listed)
+            if isinstance(error, OSError | ValueError | RuntimeError):
+                raise SpawnError(explain(error, argv, executable, env, cwd), started=bool(started)) from error
+            raise
+        return child
 
 
-def _spawn(
-    argv: Sequence[str],
-    executable: str | None,
-    stdin: bytes | Callable[[], bytes],
-    env: Mapping[str, str],
-    cwd: str,
-    output_limit: int,
-) -> Child:
-    opened: list[int] = []
-    started: list[int] = []
-    listed: int | None = None
-    try:
-        for _ in range(3):
-            opened += os.pipe()
-        their_stdin, our_stdin, our_stdout, their_stdout, our_stderr, their_stderr = opened
-        if not argv:
-            raise ValueError("an empty argv")
-        launch(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
-        listed = watchdog.add(started[0])
-        # The program may wait for its input already: everything else comes after that.
-        os.set_blocking(our_stdin, False)
-        feed = Feed(our_stdin, stdin if isinstance(stdin, bytes) else stdin())
-        all_written = feed.push()
-        for fd in (their_stdin, their_stdout, their_stderr, our_stdin)[: 4 if all_written else 3]:
-            opened.remove(fd)
-            os.close(fd)
-        os.set_blocking(our_stdout, False)
-        os.set_blocking(our_stderr, False)
-        drains = Drain(our_stdout, output_limit), Drain(our_stderr, output_limit)
-        child = Child(started[0], None if all_written else feed, *drains, watch_exit(started[0]), listed)
-    except BaseException as error:
-        for fd in opened:
-            os.close(fd)
-        for pid in started:
-            kill_and_reap(pid)
-        watchdog.remove(listed)
-        if isinstance(error, OSError | ValueError | RuntimeError):
-            raise SpawnError(explain(error, argv, executable, env, cwd), started=bool(started)) from error
-        raise
-    return child
+class Process(subprocess.Popen[bytes]):
+    """The system call: a program in its own session, on three descriptors. The caller reaps it, not Popen.
+
+    Raises OSError or ValueError if the program cannot be started. The ``filename`` of an OSError is ``cwd`` if that is
+    the problem, otherwise the executable. The pid is appended to ``started``, so that the caller can kill the process
+    whatever is raised afterwards. The descriptors ``passed`` keep their numbers.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        executable: str,
+        streams: tuple[int, int, int],
+        env: Mapping[str, str],
+        cwd: str,
+        started: list[int],
+        *passed: int,
+    ) -> None:
+        stdin, stdout, stderr = streams
+        try:
+            # Without preexec_fn, Python uses vfork on Linux: its cost does not depend on the memory of this process.
+            super().__init__(
+                argv,
+                executable=executable,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                env=env,
+                cwd=cwd,
+                start_new_session=True,
+                pass_fds=passed,
+            )
+        except (OSError, ValueError):  # Popen has reaped the process, if there was one
+            raise
+        except BaseException:  # a signal handler raised, when the program may have been started already
+            if (pid := getattr(self, "pid", None)) is not None:
+                self._hand_over(pid, started)
+            raise
+        self._hand_over(self.pid, started)
+
+    def _hand_over(self, pid: int, started: list[int]) -> None:
+        started.append(pid)
+        self.returncode = 0  # otherwise Popen would warn that it is still running, and reap it itself

@@ -1,4 +1,6 @@
-"""Wait for the end of a process: a file descriptor that becomes readable then, for any event loop.
+"""Wait for the end of a process, and reap it.
+
+An ``ExitWatch`` has a file descriptor that becomes readable at the end, for any event loop.
 
 On Linux 5.3 and newer a pidfd is exactly that. Elsewhere a thread waits for the process and writes to a pipe. Neither
 reaps the process before `ExitWatch.reap` is called, provided the system can wait without reaping (``waitid`` with
@@ -12,12 +14,16 @@ import errno
 import fcntl
 import os
 import select
+import signal
 import struct
 import threading
+import time
+import warnings
 from typing import Protocol
 
-from llxprt_hooks.process.blocking import blocking_is_forbidden
-from llxprt_hooks.process.sigpipe import write_without_sigpipe
+from llxprt_hooks.process.blocking import call_blocking
+from llxprt_hooks.process.group import POLL_MIN, signal_group
+from llxprt_hooks.process.pipes import write_without_sigpipe
 
 # The ioctl PIDFD_GET_INFO of <linux/pidfd.h>. Its argument is a struct of 64 bytes: it starts with a bit mask of the
 # requested fields, which the kernel replaces by the fields it filled in, and ends with the wait status.
@@ -51,8 +57,13 @@ def watch_exit(pid: int) -> ExitWatch:
 
 def has_ended(watch: ExitWatch, seconds: float = 0.0) -> bool:
     """Whether the process has ended. Blocks the calling thread for up to ``seconds`` while it has not."""
+    return is_ready(watch.fd, select.POLLIN, seconds)
+
+
+def is_ready(fd: int, events: int, seconds: float) -> bool:
+    """Whether a descriptor is ready, after waiting for it; unlike ``select``, also with one above 1023."""
     poll = select.poll()
-    poll.register(watch.fd, select.POLLIN)
+    poll.register(fd, events)
     return bool(poll.poll(seconds * 1000))
 
 
@@ -104,8 +115,7 @@ class ThreadWatch:
             raise OSError(errno.EAGAIN, str(error)) from error
 
     def reap(self) -> int | None:
-        if not blocking_is_forbidden():  # it is about to end: its last act made `fd` readable
-            self._thread.join()
+        call_blocking(self._thread.join)  # it is about to end: its last act made `fd` readable
         return self._status if self._reaped else _wait_status(self._pid)
 
     def close(self) -> None:
@@ -134,3 +144,46 @@ def _wait_status(pid: int) -> int | None:
         return os.waitpid(pid, 0)[1]
     except ChildProcessError:
         return None
+
+
+# Processes outside of a run: one that must be killed right after its start, one that could not be killed.
+
+_KILL_TIMEOUT = 1.0
+"""Seconds for a killed process to end; normally instantaneous."""
+
+_abandoned: list[int] = []
+"""Processes that could not be killed. The next spawn reaps those that have ended since."""
+
+
+def kill_and_reap(pid: int) -> None:
+    """Kill a process group and reap its leader; abandon it if it cannot be killed."""
+    signal_group(pid, signal.SIGKILL)
+    deadline = time.monotonic() + _KILL_TIMEOUT
+    while is_running(pid):
+        if time.monotonic() >= deadline:
+            abandon(pid)
+            return
+        time.sleep(POLL_MIN)
+
+
+def abandon(pid: int) -> None:
+    """Give up on a process that is still running, with a ResourceWarning."""
+    _abandoned.append(pid)
+    with contextlib.suppress(ResourceWarning):  # where warnings are errors
+        warnings.warn(f"process {pid} could not be ended and is still running", ResourceWarning, stacklevel=2)
+
+
+def reap_abandoned() -> None:
+    """Reap abandoned processes that have ended."""
+    for pid in list(_abandoned):
+        if not is_running(pid):
+            with contextlib.suppress(ValueError):  # another thread removed it
+                _abandoned.remove(pid)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a child is running. Reaps it if it is not."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == 0
+    except ChildProcessError:
+        return False

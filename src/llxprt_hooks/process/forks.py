@@ -1,4 +1,4 @@
-"""Keep what another thread is doing out of a forked process (D-95).
+"""Make `fork` safe while another thread starts a program or imports a module (D-95).
 
 A forked process has a copy of every descriptor for as long as it lives. With the write end of a program's stdin, the
 program waits for the end of its input. With the pipe that tells `subprocess` that a program was started, the event loop

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import signal
+import sys
 from io import BytesIO
-
-from llxprt_hooks.process.sigpipe import write_without_sigpipe
 
 _DEFAULT_PIPE_SIZE = 64 * 1024
 
@@ -15,6 +15,9 @@ _MAX_PIPE_SIZE = 1024 * 1024
 """The largest pipe that an unprivileged Linux user can ask for (``/proc/sys/fs/pipe-max-size``, unless changed)."""
 
 _CHUNK_SIZE = 64 * 1024
+
+_F_SETNOSIGPIPE = 73
+"""From ``sys/fcntl.h`` on macOS; the fcntl module does not define it."""
 
 
 class Feed:
@@ -97,3 +100,32 @@ def _enlarge_pipe(fd: int, size: int) -> None:
     if hasattr(fcntl, "F_SETPIPE_SZ"):
         with contextlib.suppress(OSError):  # EPERM: the user's pipes exceed pipe-user-pages-soft
             fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, min(size, _MAX_PIPE_SIZE))
+
+
+def write_without_sigpipe(fd: int, data: memoryview) -> int:
+    """Like ``os.write``, but a missing reader is always BrokenPipeError, whatever the disposition of SIGPIPE.
+
+    Python ignores SIGPIPE by default, and then a plain ``os.write`` is enough. Command-line programs often restore its
+    default action, so that ``program | head`` ends silently. In such a program, a child that closes its stdin early
+    would kill its parent.
+    """
+    if signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN:
+        return os.write(fd, data)
+    if sys.platform == "darwin":
+        # macOS sends SIGPIPE to the process, not to the thread, so blocking it in this thread has no effect.
+        fcntl.fcntl(fd, _F_SETNOSIGPIPE, 1)
+        return os.write(fd, data)
+    return _write_with_sigpipe_blocked(fd, data)
+
+
+def _write_with_sigpipe_blocked(fd: int, data: memoryview) -> int:
+    already_pending = signal.SIGPIPE in signal.sigpending()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPIPE})
+    try:
+        return os.write(fd, data)
+    except BrokenPipeError:
+        if not already_pending:
+            signal.sigwait({signal.SIGPIPE})
+        raise
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import msgspec
 
-from llxprt_hooks.process.blocking import blocking_is_forbidden, call_blocking
+from llxprt_hooks.process.blocking import call_blocking
 from llxprt_hooks.process.child import Child, spawn
 from llxprt_hooks.process.errors import SpawnError
 from llxprt_hooks.process.exit_watch import has_ended
@@ -45,19 +45,24 @@ class Completed(msgspec.Struct, frozen=True):
     other code reaped its children, or the process could not be killed.
     """
 
-    exit_code: int | None
-    signal: str | None
+    exit_code: int | None = None
+    signal: str | None = None
     """The signal that ended the process: ``SIGKILL``, or ``SIG35`` for one without a name."""
-    stdout: bytes
-    stderr: bytes
-    stdout_cut: bool
+    stdout: bytes = b""
+    stderr: bytes = b""
+    stdout_cut: bool = False
     """The process wrote more than the limit."""
-    stderr_cut: bool
-    timed_out: bool
-    duration: float
+    stderr_cut: bool = False
+    timed_out_after: float | None = None
+    """The timeout in milliseconds, if it was reached."""
+    duration: float = 0.0
     """Milliseconds."""
     warm: bool = False
     """A waiting interpreter ran it."""
+
+    @property
+    def timed_out(self) -> bool:
+        return self.timed_out_after is not None
 
 
 async def run_process(
@@ -107,7 +112,8 @@ async def run_child(
     """
     loop = asyncio.get_running_loop()
     started = time.monotonic()
-    child = await _begin(loop, start, grace)
+    begun = call_blocking(start)
+    child = begun if isinstance(begun, Child) else await _accepted(loop, begun, grace)
     run = _Run(loop, child, grace)
     try:
         run.connect()
@@ -117,31 +123,20 @@ async def run_child(
         raise
     finally:
         run.close()
-    return _completed(child, run.exit_code, timed_out=timed_out, started=started)
+    return _completed(child, run.exit_code, timed_out_after=timeout * 1000 if timed_out else None, started=started)
 
 
-async def _begin(loop: asyncio.AbstractEventLoop, start: Callable[[], Child | Offer], grace: float) -> Child:
-    discard = partial(_discard, loop, grace)
-    begun = await call_blocking(start, discard=discard)
-    if isinstance(begun, Child):
-        return begun
+async def _accepted(loop: asyncio.AbstractEventLoop, offer: Offer, grace: float) -> Child:
+    """Return the program that a waiting interpreter runs, or if none does, one that was started instead."""
     try:
-        await _answered(loop, begun)
+        await _answered(loop, offer)
     except asyncio.CancelledError:
-        await _terminate_accepted(loop, begun, grace)
+        await _terminate_accepted(loop, offer, grace)
         raise
     except BaseException:
-        begun.withdraw()
+        offer.withdraw()
         raise
-    accepted = begun.accepted()
-    return await call_blocking(begun.otherwise, discard=discard) if accepted is None else accepted
-
-
-def _discard(loop: asyncio.AbstractEventLoop, grace: float, begun: Child | Offer) -> None:
-    if isinstance(begun, Child):
-        _Run(loop, begun, grace).close()
-    else:
-        begun.withdraw()
+    return offer.accepted() or call_blocking(offer.otherwise)
 
 
 async def _answered(loop: asyncio.AbstractEventLoop, offer: Offer) -> None:
@@ -273,7 +268,7 @@ class _Run:
             return False
         self._reap()
         pause = POLL_MIN
-        while await call_blocking(partial(has_members, self._child.pid)):
+        while call_blocking(partial(has_members, self._child.pid)):
             if time.monotonic() >= deadline:
                 return False
             await asyncio.sleep(pause)
@@ -285,10 +280,8 @@ class _Run:
         signal_group(self._child.pid, signal.SIGKILL)
         self._ended = has_ended(self._child.watch, _KILL_TIMEOUT)
         self._reap()
-        if blocking_is_forbidden():
-            return  # only a thread could look at the rest of the group, which has been killed, too
-        while self._ended and has_members(self._child.pid) and time.monotonic() < deadline:
-            time.sleep(POLL_MIN)
+        while self._ended and call_blocking(partial(has_members, self._child.pid)) and time.monotonic() < deadline:
+            call_blocking(partial(time.sleep, POLL_MIN))
 
     def _reap(self) -> None:
         if self._ended and not self._reaped:
@@ -351,7 +344,7 @@ def _resolve(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
-def _completed(child: Child, status: int | None, *, timed_out: bool, started: float) -> Completed:
+def _completed(child: Child, status: int | None, *, timed_out_after: float | None, started: float) -> Completed:
     signalled = status is not None and status < 0
     return Completed(
         exit_code=None if signalled else status,
@@ -360,7 +353,7 @@ def _completed(child: Child, status: int | None, *, timed_out: bool, started: fl
         stderr=child.stderr.kept,
         stdout_cut=child.stdout.cut,
         stderr_cut=child.stderr.cut,
-        timed_out=timed_out,
+        timed_out_after=timed_out_after,
         duration=(time.monotonic() - started) * 1000,
         warm=child.warm,
     )

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from llxprt_hooks.logger import debug_logger
+from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.process.errors import SpawnError
 
 log = debug_logger("process")

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 
-from llxprt_hooks.logger import debug_logger
+from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.process.forks import no_fork
 
 log = debug_logger("process")
@@ -54,12 +54,7 @@ exec 3<&0 4<&1 </dev/null >/dev/null
 class _Watchdog:
     """The table, and the shell that reads it when this process has ended."""
 
-    _table: mmap.mmap | None
-    _table_fd: int
-    _pipe_fd: int
-    _free: list[int]
     _started: bool
-    _lock: threading.Lock
 
     def __init__(self) -> None:
         self._reset()
@@ -80,7 +75,7 @@ class _Watchdog:
             self._free.append(slot)
 
     def start(self) -> None:
-        """Start the shell, in a thread, unless it runs."""
+        """Start the shell in a thread, once."""
         if self._started or self._table is None:  # a table that could not be made may be made for the next program
             return
         self._started = True
@@ -103,9 +98,9 @@ class _Watchdog:
         self._reset()
 
     def _reset(self) -> None:
-        self._table = None
+        self._table: mmap.mmap | None = None
         self._table_fd = self._pipe_fd = -1
-        self._free = []
+        self._free: list[int] = []
         self._started = False
         self._lock = threading.Lock()
 

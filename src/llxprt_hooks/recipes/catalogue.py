@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from llxprt_hooks.recipes.assembly import assembled
-from llxprt_hooks.text import closest
+from llxprt_hooks._support.text import closest
+from llxprt_hooks.recipes.bundle import bundled
 
 COLLECTION: Final = Path(__file__).parent / "collection"
 
@@ -101,7 +101,7 @@ def find_recipe(name: str) -> Recipe:
         name=name,
         hooks=settings.hooks,
         scripts={
-            file.name: assembled(file.read_text("utf-8"))
+            file.name: bundled(file.read_text("utf-8"))
             for file in sorted((folder / "hooks").iterdir())
             if file.is_file()
         },

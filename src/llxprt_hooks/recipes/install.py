@@ -17,15 +17,15 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.diagnosis import settings_schema
-from llxprt_hooks.engine.definitions import read_hook
+from llxprt_hooks.commands.validate import settings_schema
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.recipes.tools import adapted_matcher
 from llxprt_hooks.settings.atomic import make_private_folder, write_atomically
+from llxprt_hooks.settings.definitions import read_hook
 from llxprt_hooks.settings.document import ChangedMeanwhileError, read_document, rewrite
 from llxprt_hooks.settings.edit import EditError, add_hook_group, set_matcher, set_top_level
+from llxprt_hooks.settings.hook_entries import HookEntry, hook_entries
 from llxprt_hooks.settings.hook_fields import read_hook_fields
-from llxprt_hooks.settings.hook_groups import HookEntry, hook_entries
 from llxprt_hooks.settings.jsonc import parse
 from llxprt_hooks.settings.levels import (
     FOLDER,
@@ -38,7 +38,7 @@ from llxprt_hooks.settings.levels import (
 )
 from llxprt_hooks.settings.ownership import other_writers
 from llxprt_hooks.settings.problem import Problem
-from llxprt_hooks.trust.scripts import STATE_FOLDER
+from llxprt_hooks.settings.trust.covered_files import STATE_FOLDER
 
 if TYPE_CHECKING:
     from llxprt_hooks.recipes.catalogue import Recipe
@@ -56,7 +56,7 @@ HOOKS_OF_A_PROJECT: Final = "$LLXPRT_PROJECT_DIR/.llxprt/hooks/"
 
 
 SCHEMA: Final = f"{STATE_FOLDER}/settings.schema.json"
-"""Beside the settings, in the folder that an approval does not cover: it is for editors, and no part of a hook."""
+"""Beside the settings, in the folder that an approval does not cover: it is for editors only, and never executed."""
 
 
 class InstallError(Exception):
@@ -171,10 +171,7 @@ def _plan(root: Path, settings: Path, recipes: Sequence[Recipe], tools: Tools, *
     return Installation(
         root=root,
         is_users=is_users,
-        files=(
-            *_files(root, recipes, is_users=is_users),
-            *([] if before else [_schema(root, settings, is_users=is_users)]),
-        ),
+        files=tuple(_files(root, recipes, None if before else settings, is_users=is_users)),
         settings=settings,
         settings_before=before,
         settings_after=after,
@@ -218,7 +215,7 @@ def _edited(text: str, enabled: bool | None, recipes: Sequence[Recipe]) -> tuple
         for event, groups in recipe.hooks.items():
             for group in groups:
                 hooks = parse(text).at("hooks")
-                if not _keys({event: [group]}) <= _keys(hooks.to_value() if hooks else {}):
+                if not _keys({event: [group]}) <= _keys(hooks or {}):
                     text = add_hook_group(text, event, group)
                     added += len(group["hooks"])
     return text, added
@@ -228,16 +225,13 @@ def _with_tools(text: str, recipes: Sequence[Recipe], tools: Tools) -> str:
     """Return the settings with the tools in the matchers of the recipes' hooks, also of those installed before."""
     for recipe in recipes:
         for entry in _installed(text, recipe):
-            if isinstance(matcher := entry.group.get("matcher"), str):
-                text = set_matcher(text, entry.event, entry.group_number, adapted_matcher(matcher, tools))
+            if (matcher := entry.group.matcher) is not None:
+                text = set_matcher(text, entry.event, entry.group.number, adapted_matcher(matcher, tools))
     return text
 
 
 def _matchers(text: str, recipes: Sequence[Recipe]) -> dict[str, tuple[str, ...]]:
-    found = {
-        recipe.name: tuple(str(entry.group.get("matcher") or "") for entry in _installed(text, recipe))
-        for recipe in recipes
-    }
+    found = {recipe.name: tuple(entry.group.matcher or "" for entry in _installed(text, recipe)) for recipe in recipes}
     return {name: matchers for name, matchers in found.items() if matchers}
 
 
@@ -246,7 +240,7 @@ def _installed(text: str, recipe: Recipe) -> list[HookEntry]:
     hooks = parse(text).at("hooks")
     return [
         entry
-        for entry in hook_entries(hooks.to_value() if hooks else {})
+        for entry in hook_entries(hooks or {})
         if _keys({entry.event: [{"hooks": [entry.hook]}]}) & _keys(recipe.hooks)
         and HookEventName(entry.event).spec.is_about_tool
     ]
@@ -254,29 +248,26 @@ def _installed(text: str, recipe: Recipe) -> list[HookEntry]:
 
 def _keys(hooks: object) -> set[tuple[str, str]]:
     """Return the event and deduplication key of each hook."""
-    found = ((entry.event, read_hook(entry.hook)[0]) for entry in hook_entries(hooks))
+    found = ((entry.event, read_hook(entry.node)[0]) for entry in hook_entries(hooks))
     return {(event, hook.deduplication_key) for event, hook in found if hook}
 
 
-def _files(root: Path, recipes: Sequence[Recipe], *, is_users: bool) -> Iterator[PlannedFile]:
+def _files(
+    root: Path, recipes: Sequence[Recipe], new_settings: Path | None, *, is_users: bool
+) -> Iterator[PlannedFile]:
     folder, kept = root.absolute() / FOLDER / "hooks", OWNER_ONLY if is_users else ALL
+    files: dict[Path, tuple[str, int]] = {}
     for recipe in recipes:
-        files = {folder / name: (content, SCRIPT_MODE) for name, content in recipe.scripts.items()}
+        files |= {folder / name: (content, SCRIPT_MODE) for name, content in recipe.scripts.items()}
         files[folder / "samples" / f"{recipe.name}.json"] = (recipe.sample, SAMPLE_MODE)
         files[folder / f"{recipe.name}.hooktest.json"] = (recipe.tests, SAMPLE_MODE)
-        for path, (content, mode) in files.items():
-            if not is_users:
-                _check_inside(root, path)
-            yield PlannedFile(path, content, mode & kept, _state(path, content, mode & kept))
-
-
-def _schema(root: Path, settings: Path, *, is_users: bool) -> PlannedFile:
-    """Return the schema that a new settings file names, for editors."""
-    path, mode = settings.absolute().parent / SCHEMA, SAMPLE_MODE & (OWNER_ONLY if is_users else ALL)
-    if not is_users:
-        _check_inside(root, path)
-    content = json.dumps(settings_schema(), indent=2) + "\n"
-    return PlannedFile(path, content, mode, _state(path, content, mode))
+    if new_settings is not None:  # which name this schema, for editors
+        schema = json.dumps(settings_schema(), indent=2) + "\n"
+        files[new_settings.absolute().parent / SCHEMA] = (schema, SAMPLE_MODE)
+    for path, (content, mode) in files.items():
+        if not is_users:
+            _check_inside(root, path)
+        yield PlannedFile(path, content, mode & kept, _state(path, content, mode & kept))
 
 
 def _state(path: Path, content: str, mode: int) -> FileState:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
-from llxprt_hooks.engine.matcher import compile_matcher
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.settings.matcher import compile_matcher
 
 ROLES: Final[Mapping[str, tuple[str, ...]]] = {
     "write": ("write_file", "replace"),

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.settings.atomic import exclusive_lock, write_atomically
-from llxprt_hooks.settings.jsonc import JsoncError, Kind, LineIndex, duplicate_members, line_and_column, parse, shown
-from llxprt_hooks.settings.problem import Problem, ProblemList
+from llxprt_hooks.settings.jsonc import JsoncError, Kind, LineIndex, duplicate_members, parse, shown
+from llxprt_hooks.settings.problem import Problem, first_problems
 
 if TYPE_CHECKING:
-    from llxprt_hooks.settings.jsonc import Member, Node
+    from llxprt_hooks.settings.jsonc import Node
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 """Larger files are not read; far above the size of any real settings file."""
@@ -44,14 +43,11 @@ class Document:
 
     def duplicate_keys(self) -> list[Problem]:
         """Return one problem for each key that overrides an earlier one in the same object."""
-        problems = ProblemList()
-        for member in duplicate_members(self.root):
-            problems.add(partial(self._duplicate_key, member))
-        return problems.all()
-
-    def _duplicate_key(self, member: Member) -> Problem:
-        return self.problem_at(
-            member.key_start, f"duplicate key `{shown(member.key)}` in this object; the last one wins"
+        return first_problems(
+            [
+                self.problem_at(each.key_start, f"duplicate key `{shown(each.key)}` in this object; the last one wins")
+                for each in duplicate_members(self.root)
+            ]
         )
 
 
@@ -82,7 +78,7 @@ def read_any_document(file: Path) -> Document | Problem | None:
     except UnicodeDecodeError as error:
         before = data[: error.start].decode()
         message = f"the byte 0x{data[error.start]:02x} is not valid UTF-8; save the file as UTF-8"
-        return Problem(file, *line_and_column(before, len(before)), message, fix="Save the file as UTF-8.")
+        return Problem(file, *LineIndex(before).line_and_column(len(before)), message, fix="Save the file as UTF-8.")
     except JsoncError as error:
         return Problem(file, error.line, error.column, error.message, fix=error.fix)
     return Document(file, real_file, status, text, root, LineIndex(text))

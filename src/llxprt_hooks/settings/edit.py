@@ -20,10 +20,10 @@ from typing import Any, Final
 from llxprt_hooks.settings.hook_fields import DISABLED_LISTS
 from llxprt_hooks.settings.jsonc import LINE_END, SPACE, Kind, Node, parse, shown
 
-WIDTH: Final = 100
+MAX_WIDTH: Final = 100
 """Maximum line length for a new value to be written on one line."""
 
-LONGEST_LINE: Final = 120
+MAX_LINE: Final = 120
 """Maximum length to which an existing line may grow."""
 
 
@@ -161,7 +161,7 @@ class _Style:
         flat = label + _flat(value)
         if self.is_one_line or not value or not isinstance(value, Mapping | list):
             return flat
-        if len(indentation.expandtabs(4)) + len(flat) <= WIDTH:
+        if len(indentation.expandtabs(4)) + len(flat) <= MAX_WIDTH:
             return flat
         inner = indentation + self.unit
         if isinstance(value, Mapping):
@@ -189,7 +189,7 @@ def _inserted(text: str, container: Node, value: Any, key: str | None = None) ->
         written = style.write(value, outer, key)
         longer = _on_the_line(text, container, inside, written)
         on_one_line = not LINE_END.search(text, container.start, container.end)
-        if not on_one_line or (not LINE_END.search(written) and _line_length(longer, inside.last_end) <= LONGEST_LINE):
+        if not on_one_line or (not LINE_END.search(written) and _line_length(longer, inside.last_end) <= MAX_LINE):
             return longer
     inner = outer + style.unit if inside.indentation is None else inside.indentation
     lines = (style.line_end + inner, style.line_end + outer)
@@ -228,7 +228,7 @@ class _Inside:
     comma_after: str
     """A trailing comma, if the last child has one."""
     is_hugging: bool
-    """Whether all line breaks between the brackets are inside children."""
+    """Whether the brackets and what separates the items are on one line."""
     indentation: str | None
     """The indentation of the last child, if it starts below the line of the opening bracket."""
 

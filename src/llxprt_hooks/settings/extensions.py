@@ -15,10 +15,11 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from llxprt_hooks.process.shell.words import open_quote
 from llxprt_hooks.settings.document import Document, read_document
+from llxprt_hooks.settings.hook_entries import LEFT_OUT, SWITCHES, WrittenHooks
 from llxprt_hooks.settings.hook_fields import HOOKS, FieldReader
-from llxprt_hooks.settings.hook_groups import LEFT_OUT, SWITCHES
-from llxprt_hooks.settings.jsonc import Kind
+from llxprt_hooks.settings.jsonc import Kind, Node
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.shape import Field, Scalar, Shape
@@ -26,8 +27,6 @@ from llxprt_hooks.settings.shape import Field, Scalar, Shape
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
-
-    from llxprt_hooks.settings.jsonc import Node
 
 MANIFESTS: Final = ("llxprt-extension.json", "gemini-extension.json")
 PLACEHOLDER: Final = "${extensionPath}"
@@ -45,7 +44,7 @@ EXTENSION: Final = Shape(
     {"hooks": Field(Shape("hooks", HOOKS.description, {}, open=True), HOOKS.description, required=True)},
     open=True,
 )
-"""The file with the hooks of an extension, except for events, which ``engine.schema`` adds."""
+"""The file with the hooks of an extension, except for events, which ``schema`` adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +99,10 @@ def place_path(command: str, path: str) -> str | None:
         '"': f'"{shlex.quote(path)}"',
         "'": path.replace("'", "'\\''"),
     }
-    placed, quote = pieces[0], _open_quote(pieces[0], "")
+    placed, before = pieces[0], pieces[0]
     for piece in pieces[1:]:
-        placed += quoted[quote] + piece
-        quote = _open_quote(piece, quote)
+        placed += quoted[open_quote(before)] + piece
+        before += piece
     return placed
 
 
@@ -119,20 +118,6 @@ _BEYOND_QUOTES: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_NEXT_QUOTE: Final = {
-    "": re.compile(r"""(?:[^\\'"]|\\.)*(['"])""", re.DOTALL),
-    '"': re.compile(r"""(?:[^\\"]|\\.)*(")""", re.DOTALL),
-    "'": re.compile(r"""[^']*(')"""),
-}
-
-
-def _open_quote(text: str, quote: str) -> str:
-    """Return the quote that is open after a piece of shell text, given the one open before it."""
-    at = 0
-    while found := _NEXT_QUOTE[quote].match(text, at):
-        quote = "" if quote else found[1]
-        at = found.end()
-    return quote
 
 
 def _extension(path: Path, shell_keys: Collection[str], problems: list[Problem]) -> Extension | None:
@@ -170,30 +155,39 @@ def _with_hooks(
         if node := document.root.at("hooks", key):
             reader.report(node, f"`{key}` is ignored: an extension cannot turn hooks on or off")
     inserter = PathInserter(reader.report, str(path), shell_keys)
-    hooks = {event: inserter.value(groups) for event, groups in reader.events().items()}
+    hooks = WrittenHooks(document, inserter.insert(reader.events()))
     problems += document.duplicate_keys() + reader.problems
     return Extension(name, hooks, path=path, document=document)
 
 
 class PathInserter:
-    """Converts nodes to values, with ``${extensionPath}`` replaced."""
+    """Replaces ``${extensionPath}`` in nodes, which keep their positions."""
 
     def __init__(self, report: Callable[[Node, str], object], path: str, shell_keys: Collection[str]) -> None:
         self._report = report
         self._path = path
         self._shell_keys = shell_keys
 
-    def value(self, node: Node) -> Any:
+    def insert(self, node: Node) -> Node:
         if node.kind is Kind.OBJECT:
-            return {member.key: self._member(member.key, member.value) for member in node.members}
+            members = (each._replace(value=self._member(each.key, each.value)) for each in node.members)
+            return node._replace(members=tuple(members))
         if node.kind is Kind.ARRAY:
-            return [LEFT_OUT if self._is_unsafe(item) else self.value(item) for item in node.items]
-        return node.scalar.replace(PLACEHOLDER, self._path) if isinstance(node.scalar, str) else node.scalar
+            return node._replace(items=tuple(map(self._item, node.items)))
+        text = node.scalar
+        return node._replace(scalar=text.replace(PLACEHOLDER, self._path)) if isinstance(text, str) else node
 
-    def _member(self, key: str, node: Node) -> Any:
-        if key in self._shell_keys and isinstance(node.scalar, str):
-            return place_path(node.scalar, self._path)
-        return self.value(node)
+    def _member(self, key: str, node: Node) -> Node:
+        if key not in self._shell_keys or node.kind is not Kind.STRING:
+            return self.insert(node)
+        placed = place_path(str(node.scalar), self._path)
+        return node._replace(kind=Kind.NULL if placed is None else Kind.STRING, scalar=placed)
+
+    def _item(self, node: Node) -> Node:
+        if self._is_unsafe(node):
+            left_out: Any = LEFT_OUT
+            return Node(Kind.OTHER, node.start, node.end, left_out)
+        return self.insert(node)
 
     def _is_unsafe(self, hook: Node) -> bool:
         commands = (node for key in self._shell_keys if (node := hook.at(key)) and isinstance(node.scalar, str))

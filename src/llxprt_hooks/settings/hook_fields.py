@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.settings.audit import AUDIT, NOWHERE, AuditRule
 from llxprt_hooks.settings.environment import ENVIRONMENT, NOTHING, EnvironmentRule
-from llxprt_hooks.settings.hook_groups import DISCARDED, SWITCHES
-from llxprt_hooks.settings.jsonc import Kind, shown
-from llxprt_hooks.settings.misfits import Mistake, misfits
-from llxprt_hooks.settings.problem import ProblemList
-from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape
+from llxprt_hooks.settings.hook_entries import DISCARDED, SWITCHES, WrittenHooks
+from llxprt_hooks.settings.jsonc import Kind, Node, shown
+from llxprt_hooks.settings.problem import first_problems
+from llxprt_hooks.settings.shape import ArrayOf, Field, Mistake, Scalar, Shape, misfits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from llxprt_hooks.settings.document import Document
-    from llxprt_hooks.settings.jsonc import Node
-    from llxprt_hooks.settings.misfits import Misfit
     from llxprt_hooks.settings.problem import Problem
+    from llxprt_hooks.settings.shape import Misfit
 
 ENABLING_KEYS: Final = (
     ("enableHooks",),
@@ -87,7 +83,7 @@ HOOKS: Final = Shape(
     },
     open=True,
 )
-"""The ``hooks`` of a settings file, except for events, which ``engine.schema`` adds."""
+"""The ``hooks`` of a settings file, except for events, which ``schema`` adds."""
 
 SETTINGS: Final = Shape(
     "settings",
@@ -109,7 +105,7 @@ SETTINGS: Final = Shape(
 class HookFields:
     enabled: bool | None
     """Whether hooks are on; ``None`` if the file does not set it."""
-    hooks: Mapping[str, list[Any]]
+    hooks: WrittenHooks
     """Event name to hook groups."""
     disabled: tuple[str, ...]
     environment: EnvironmentRule | None
@@ -129,7 +125,7 @@ def read_hook_fields(document: Document) -> HookFields:
     reader = FieldReader(document, SETTINGS)
     return HookFields(
         enabled=_switch(reader),
-        hooks={event: groups.to_value() for event, groups in reader.events().items()},
+        hooks=WrittenHooks(document, reader.events()),
         disabled=tuple(name for path in DISABLED_LISTS for name in reader.value(*path) or ()),
         environment=_environment(reader),
         warm=reader.value("hooksConfig", "warm"),
@@ -145,7 +141,7 @@ class FieldReader:
 
     def __init__(self, document: Document, declared: Shape) -> None:
         self._document = document
-        self._problems = ProblemList()
+        self._problems: list[Problem] = []
         self._unfit: set[int] = set()
         self._effects: set[str] = set()
         for misfit in misfits(declared, document.root):
@@ -154,7 +150,7 @@ class FieldReader:
 
     @property
     def problems(self) -> list[Problem]:
-        return self._problems.all()
+        return first_problems(self._problems)
 
     def value(self, *path: str) -> Any:
         """Return the value at a path, without unfit elements if it is an array; ``None`` if it is missing or unfit."""
@@ -169,26 +165,23 @@ class FieldReader:
         """Return whether an object is not used because of a mistake anywhere in it."""
         return shape.if_unfit in self._effects
 
-    def events(self) -> dict[str, Node]:
-        """Return the arrays of hook groups under ``hooks``, by event name."""
+    def events(self) -> Node:
+        """Return the ``hooks`` object with nothing but events that have an array of hook groups."""
         hooks = self._document.root.at("hooks")
-        groups = {member.key: member.value for member in hooks.members if member.key not in SWITCHES} if hooks else {}
-        for event, node in groups.items():
+        events = [member for key, member in hooks.fields.items() if key not in SWITCHES] if hooks else []
+        for event, *_, node in events:
             if node.kind is not Kind.ARRAY:
                 expected = f"`{shown(event)}` must be an array of hook groups"
                 self.report(node, f"{expected}, found {self._document.found(node)}, {_DISCARDED}")
-        return {event: node for event, node in groups.items() if node.kind is Kind.ARRAY}
+        return Node(Kind.OBJECT, 0, 0, members=tuple(each for each in events if each.value.kind is Kind.ARRAY))
 
     def report(self, node: Node, message: str) -> None:
         """Add a problem with a node."""
-        self._problems.add(lambda: self._document.problem_at(node.start, message))
+        self._problems.append(self._document.problem_at(node.start, message))
 
     def _add(self, misfit: Misfit) -> None:
         self._unfit.add(misfit.node.start)
         self._effects.add(misfit.effect)
-        self._problems.add(lambda: self._problem(misfit))
-
-    def _problem(self, misfit: Misfit) -> Problem:
         if misfit.effect:
             effect = f"; {misfit.effect}"
         elif misfit.mistake is Mistake.MISSING:
@@ -196,7 +189,7 @@ class FieldReader:
         else:
             effect = f", {_DISCARDED if misfit.key == 'hooks' else 'which is ignored'}"
         node = misfit.member.value if misfit.member else misfit.node
-        return self._document.problem_at(node.start, misfit.words(self._document) + effect)
+        self.report(node, misfit.words(self._document) + effect)
 
 
 _DISCARDED: Final = f"which is {DISCARDED}"

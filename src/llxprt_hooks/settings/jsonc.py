@@ -14,17 +14,18 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
-from llxprt_hooks.text import escape_for_terminal, shorten, without_credentials
+from llxprt_hooks._support.text import escape_for_terminal, shorten, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_DEPTH: Final = 100
 """Maximum nesting of objects and arrays; well below Python's recursion limit."""
-
 
 MAX_VALUES: Final = 100_000
 """Maximum number of values: enough for ten thousand hooks. A file of 4 MiB could have two million."""
@@ -39,6 +40,12 @@ class Kind(StrEnum):
     NUMBER = "a number"
     BOOLEAN = "true or false"
     NULL = "null"
+    OTHER = "something else"
+    """No value of JSON; only a program can pass it."""
+
+
+NOWHERE: Final = -1
+"""The position of a value that a program passed."""
 
 
 class Member(NamedTuple):
@@ -73,30 +80,73 @@ class Node(NamedTuple):
             node = node._item(step) if isinstance(step, int) else node._member(step)
         return node
 
+    @property
+    def fields(self) -> dict[str, Member]:
+        """The members of an object by key. Of duplicate keys, the last one wins."""
+        return {member.key: member for member in self.members}
+
     def to_value(self) -> Any:
         """Return the plain Python value, a new one on every call."""
-        result: list[Any] = [None]
-        todo: list[tuple[Node, Any, Any]] = [(self, result, 0)]
-        while todo:
-            node, container, place = todo.pop()
-            if node.kind is Kind.OBJECT:
-                members: dict[str, Any] = {}
-                container[place] = members
-                # Reversed like the stack, so that the last of two duplicate keys is set last.
-                todo.extend((member.value, members, member.key) for member in reversed(node.members))
-            elif node.kind is Kind.ARRAY:
-                items = [None] * len(node.items)
-                container[place] = items
-                todo.extend((item, items, index) for index, item in enumerate(node.items))
-            else:
-                container[place] = node.scalar
-        return result[0]
+        if self.kind is Kind.OBJECT:
+            return {member.key: member.value.to_value() for member in self.members}
+        return [item.to_value() for item in self.items] if self.kind is Kind.ARRAY else self.scalar
 
     def _member(self, key: str) -> Node | None:
-        return next((member.value for member in reversed(self.members) if member.key == key), None)
+        member = self.fields.get(key)
+        return member.value if member else None
 
     def _item(self, index: int) -> Node | None:
         return self.items[index] if 0 <= index < len(self.items) else None
+
+
+class _Given(Node):
+    """A mapping or sequence that a program passed, as ``scalar``. It may contain itself, so it is opened on demand."""
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        return tuple(self.fields.values())
+
+    @property
+    def items(self) -> tuple[Node, ...]:
+        given: Any = self.scalar
+        return tuple(map(node_of, given)) if self.kind is Kind.ARRAY else ()
+
+    @cached_property
+    def fields(self) -> dict[str, Member]:
+        given: Any = self.scalar if self.kind is Kind.OBJECT else {}
+        named = ((key if isinstance(key, str) else type(key).__name__, value) for key, value in given.items())
+        return {key: Member(key, NOWHERE, NOWHERE, node_of(value)) for key, value in named}
+
+    def to_value(self) -> Any:
+        return self.scalar
+
+
+def node_of(value: Any) -> Node:
+    """Return a value that a program passed as a node without a position; a node as it is.
+
+    >>> node_of({"timeout": 5}).at("timeout").kind
+    <Kind.NUMBER: 'a number'>
+    """
+    if isinstance(value, Node):
+        return value
+    kind = _KINDS.get(type(value)) or next(
+        (kind for each, kind in _KINDS.items() if isinstance(value, each)), Kind.OTHER
+    )
+    made = _Given if kind is Kind.OBJECT or kind is Kind.ARRAY else Node
+    return made(kind, NOWHERE, NOWHERE, value)
+
+
+_KINDS: Final = {
+    str: Kind.STRING,
+    bool: Kind.BOOLEAN,
+    int: Kind.NUMBER,
+    float: Kind.NUMBER,
+    type(None): Kind.NULL,
+    list: Kind.ARRAY,
+    tuple: Kind.ARRAY,
+    dict: Kind.OBJECT,
+    Mapping: Kind.OBJECT,
+}
 
 
 class JsoncError(ValueError):
@@ -111,7 +161,11 @@ class JsoncError(ValueError):
 
 
 class LineIndex:
-    """Converts offsets of one text to lines and columns."""
+    """Converts offsets of one text to lines and columns.
+
+    >>> LineIndex("{\\n  1").line_and_column(4)
+    (2, 3)
+    """
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(found.end() for found in LINE_END.finditer(text))]
@@ -122,15 +176,6 @@ class LineIndex:
         line = bisect_right(self._starts, offset)
         column = offset - self._starts[line - 1] + 1
         return line, column - 1 if self._mark and line == 1 and column > 1 else column
-
-
-def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """Return the 1-based line and column of an offset.
-
-    >>> line_and_column("{\\n  1", 4)
-    (2, 3)
-    """
-    return LineIndex(text).line_and_column(offset)
 
 
 def duplicate_members(root: Node) -> Iterator[Member]:
@@ -151,56 +196,13 @@ def duplicate_members(root: Node) -> Iterator[Member]:
 
 def parse(text: str) -> Node:
     """Parse a text. Raises ``JsoncError``, and no other exception, if it is not valid."""
-    reader = _Tokenizer(text)
-    open_containers: list[_Container] = []
-    at = reader.skip(1 if text.startswith(BYTE_ORDER_MARK) else 0)
-    values = 0
-    while True:
-        values += 1
-        if values > MAX_VALUES:
-            reader.fail(at, f"there are more than {MAX_VALUES:,} values in this file", "Remove some of them.")
-        if text[at : at + 1] in _CLOSERS:
-            if len(open_containers) == MAX_DEPTH:
-                message = f"objects and arrays are nested more than {MAX_DEPTH} levels deep here"
-                reader.fail(at, message, "Remove some levels.")
-            container = _Container(text[at], at)
-            at = reader.skip(at + 1)
-            if not text.startswith(container.closer, at):
-                open_containers.append(container)
-                at = reader.key(container, at)
-                continue
-            at += 1
-            node = container.closed(at)
-        else:
-            node = reader.scalar(at)
-            at = node.end
-
-        # A complete value: add it to its container, and close every container that ends right after it.
-        while open_containers:
-            container = open_containers[-1]
-            container.add(node)
-            at = reader.skip(at)
-            comma = text.startswith(",", at)
-            if comma:
-                at = reader.skip(at + 1)
-            if text.startswith(container.closer, at):
-                at += 1
-                node = open_containers.pop().closed(at)
-            elif comma:
-                at = reader.key(container, at)
-                break
-            else:
-                reader.fail(
-                    at,
-                    f"expected ',' or '{container.closer}' after the value, found {reader.found(at)}",
-                    "Check for a missing comma before this, or for a missing or extra bracket.",
-                )
-        else:
-            at = reader.skip(at)
-            if at < len(text):
-                message = f"expected the end of the file after the value, found {reader.found(at)}"
-                reader.fail(at, message, "Check for a missing or extra closing bracket.")
-            return node
+    parser = _Parser(text)
+    node = parser.value(parser.skip(1 if text.startswith(BYTE_ORDER_MARK) else 0))
+    end = parser.skip(node.end)
+    if end < len(text):
+        message = f"expected the end of the file after the value, found {parser.found(end)}"
+        parser.fail(end, message, "Check for a missing or extra closing bracket.")
+    return node
 
 
 BYTE_ORDER_MARK: Final = "\ufeff"
@@ -215,39 +217,50 @@ _STRING_START: Final = re.compile(r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9
 _STRING: Final = re.compile(_STRING_START.pattern + '"')
 _WORD: Final = re.compile(r"[\w$.+-]+")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_LONGEST_SHOWN: Final = 40
+_MAX_SHOWN: Final = 40
 _TYPOGRAPHIC: Final = ("\u201c", "\u201d", "\u201e", "\u2018", "\u2019", "\u00ab", "\u00bb")
 _PLAIN_QUOTES: Final = 'This is a typographic quote: use plain double quotes, `"`.'
 
 
-class _Container:
-    """An object or array whose end has not been read yet."""
-
-    def __init__(self, opener: str, start: int) -> None:
-        self.opener = opener
-        self.closer = _CLOSERS[opener]
-        self.start = start
-        self.key: tuple[str, int, int] | None = None
-        self.members: list[Member] = []
-        self.items: list[Node] = []
-
-    def add(self, node: Node) -> None:
-        if self.key is None:
-            self.items.append(node)
-        else:
-            self.members.append(Member(*self.key, node))
-
-    def closed(self, end: int) -> Node:
-        kind = Kind.OBJECT if self.opener == "{" else Kind.ARRAY
-        return Node(kind, self.start, end, members=tuple(self.members), items=tuple(self.items))
-
-
-class _Tokenizer:
+class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
+        self._values = 0
+
+    def value(self, at: int, depth: int = 0) -> Node:
+        """Return the value that starts at an offset; ``depth`` is the number of objects and arrays around it."""
+        self._values += 1
+        if self._values > MAX_VALUES:
+            self.fail(at, f"there are more than {MAX_VALUES:,} values in this file", "Remove some of them.")
+        if self.text[at : at + 1] in _CLOSERS:
+            if depth == MAX_DEPTH:
+                message = f"objects and arrays are nested more than {MAX_DEPTH} levels deep here"
+                self.fail(at, message, "Remove some levels.")
+            return self._container(at, depth)
+        return self._scalar(at)
+
+    def _container(self, start: int, depth: int) -> Node:
+        closer = _CLOSERS[self.text[start]]
+        kind = Kind.OBJECT if closer == "}" else Kind.ARRAY
+        members: list[Member] = []
+        items: list[Node] = []
+        at = self.skip(start + 1)
+        while not self.text.startswith(closer, at):
+            if kind is Kind.OBJECT:
+                members.append(self._member(at, depth))
+                at = self.skip(members[-1].value.end)
+            else:
+                items.append(self.value(at, depth + 1))
+                at = self.skip(items[-1].end)
+            if self.text.startswith(",", at):
+                at = self.skip(at + 1)
+            elif not self.text.startswith(closer, at):
+                message = f"expected ',' or '{closer}' after the value, found {self.found(at)}"
+                self.fail(at, message, "Check for a missing comma before this, or for a missing or extra bracket.")
+        return Node(kind, start, at + 1, members=tuple(members), items=tuple(items))
 
     def fail(self, offset: int, message: str, fix: str) -> NoReturn:
-        raise JsoncError(*line_and_column(self.text, offset), message, fix)
+        raise JsoncError(*LineIndex(self.text).line_and_column(offset), message, fix)
 
     def skip(self, at: int) -> int:
         """Return the offset after white space and comments."""
@@ -257,24 +270,20 @@ class _Tokenizer:
             self.fail(end, "the comment that starts here is not closed, expected '*/'", "Close the comment.")
         return end
 
-    def key(self, container: _Container, at: int) -> int:
-        """In an object, read the key and its colon. Return the offset of the value."""
-        if container.opener == "[":
-            return at
+    def _member(self, at: int, depth: int) -> Member:
         if not self.text.startswith('"', at):
             message = f"expected a key in double quotes or '}}', found {self.found(at)}"
             fix = "Write the key in double quotes, without a comma before the first key."
             self.fail(at, message, _PLAIN_QUOTES if self.text.startswith(_TYPOGRAPHIC, at) else fix)
-        key, end = self.string(at)
-        container.key = (key, at, end)
+        key, end = self._string(at)
         colon = self.skip(end)
         if not self.text.startswith(":", colon):
             self.fail(colon, f"expected ':' after the key, found {self.found(colon)}", 'Write `"key": value`.')
-        return self.skip(colon + 1)
+        return Member(key, at, end, self.value(self.skip(colon + 1), depth + 1))
 
-    def scalar(self, at: int) -> Node:
+    def _scalar(self, at: int) -> Node:
         if self.text.startswith('"', at):
-            value, end = self.string(at)
+            value, end = self._string(at)
             return Node(Kind.STRING, at, end, value)
         found = _WORD.match(self.text, at)
         word = found[0] if found else ""
@@ -286,7 +295,7 @@ class _Tokenizer:
             return Node(Kind.NUMBER, at, end, _number(number))
         return self._fail_value(at, word)
 
-    def string(self, at: int) -> tuple[str, int]:
+    def _string(self, at: int) -> tuple[str, int]:
         """Return the string that starts at a quote, and the offset after it."""
         start = _STRING_START.match(self.text, at)
         end = start.end() if start else at
@@ -333,7 +342,7 @@ class _Tokenizer:
 
 def shown(text: str) -> str:
     """Shorten and escape a piece of text for a message, without a password if it is an address."""
-    return escape_for_terminal(shorten(without_credentials(text), _LONGEST_SHOWN))
+    return escape_for_terminal(shorten(without_credentials(text), _MAX_SHOWN))
 
 
 def _number(number: re.Match[str]) -> int | float:

@@ -14,9 +14,9 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.problem import Problem
-from llxprt_hooks.text import escape_for_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

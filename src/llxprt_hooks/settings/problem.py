@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks._support.text import escape_for_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
 MAX_PROBLEMS: Final = 100
@@ -49,25 +49,10 @@ class Problem:
         return escape_for_terminal(": ".join(part for part in (place, self.where, self.message) if part))
 
 
-class ProblemList:
-    """The first problems of a file, and how many more there are. Those that are only counted are never created."""
-
-    def __init__(self) -> None:
-        self._first: list[Problem] = []
-        self._more = 0
-
-    def add(self, make: Callable[[], Problem]) -> None:
-        """Add the problem that a function creates."""
-        if len(self._first) < MAX_PROBLEMS:
-            self._first.append(make())
-        else:
-            self._more += 1
-
-    def all(self) -> list[Problem]:
-        """Return the problems; the last one may tell the number of those left out."""
-        if not self._more:
-            return self._first
-        return [
-            *self._first,
-            replace(self._first[-1], line=1, column=1, message=f"and {self._more} more problems", where=""),
-        ]
+def first_problems(problems: list[Problem]) -> list[Problem]:
+    """Return the first problems of a file, and one that says how many more there are."""
+    more = len(problems) - MAX_PROBLEMS
+    if more <= 0:
+        return problems
+    first = problems[:MAX_PROBLEMS]
+    return [*first, replace(first[-1], line=1, column=1, message=f"and {more} more problems", where="")]

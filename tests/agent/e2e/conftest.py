@@ -5,16 +5,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
 from tests.support.agent import REPLAY, AgentProject, AgentRun
 
-if TYPE_CHECKING:
-    from tests.agent.e2e.e2e_scenes import Scene
-
 Played: TypeAlias = Callable[..., AgentRun]
+Scene: TypeAlias = Callable[[AgentProject], AgentRun]
+"""Configures a project with its hooks, and runs the agent in it, for several tests of a module."""
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from llxprt_hooks.agent.tools import Workspace
-from tests.agent.tools.tool_calls import SECRET
+from tests.agent.tools.calls import SECRET
 
 
 @pytest.fixture

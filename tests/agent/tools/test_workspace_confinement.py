@@ -11,10 +11,10 @@ import pytest
 
 from llxprt_hooks import Config
 from llxprt_hooks.agent.tools import Workspace, search
-from llxprt_hooks.agent.tools.failure import ToolFailure
-from llxprt_hooks.agent.tools.walk import walk
+from llxprt_hooks.agent.tools.messages import ToolFailure
+from llxprt_hooks.agent.tools.search import walk
 from llxprt_hooks.agent.tools.workspace import Target
-from tests.agent.tools.tool_calls import SECRET, call, fail, succeed
+from tests.agent.tools.calls import SECRET, call, fail, succeed
 
 if TYPE_CHECKING:
     from tests.support.project import Project

@@ -7,10 +7,9 @@ import codecs
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.agent.tools.failure import ToolFailure
-from llxprt_hooks.agent.tools.tool import Parameter, ToolKind, declare
-from llxprt_hooks.agent.tools.wording import counted, escape_name, lines_of, size
-from llxprt_hooks.protocol.tool_result import ToolResult
+from llxprt_hooks.agent.tools.messages import ToolFailure, counted, escape_name, lines_of, size
+from llxprt_hooks.agent.tools.tool import ToolKind, declare
+from llxprt_hooks.core.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Workspace
@@ -27,7 +26,12 @@ LIST_LIMIT = 2000
 _FILE_PATH = "Path of the file, relative to the working directory or absolute, and inside it."
 
 
-async def _read_file(workspace: Workspace, file_path: str) -> ToolResult:
+@declare(
+    ToolKind.READ,
+    f"Reads a UTF-8 text file. Returns only the first {size(READ_LIMIT)} of a larger file.",
+    file_path=_FILE_PATH,
+)
+async def read_file(workspace: Workspace, file_path: str) -> ToolResult:
     place = workspace.locate(file_path)
     data, total = await asyncio.to_thread(workspace.read, place, READ_LIMIT)
     name = workspace.name(place)
@@ -39,15 +43,20 @@ async def _read_file(workspace: Workspace, file_path: str) -> ToolResult:
     return ToolResult(llm_content=text, return_display=f"read {shown} of {name}")
 
 
-async def _write_file(workspace: Workspace, file_path: str, content: str) -> ToolResult:
-    place = workspace.locate(file_path)
-    data = content.encode()
+@declare(
+    ToolKind.EDIT,
+    "Creates or overwrites a text file. Creates missing folders.",
+    writes="file_path",
+    file_path=_FILE_PATH,
+    content="The complete text of the file, including line endings.",
+)
+async def write_file(workspace: Workspace, file_path: str, content: str) -> ToolResult:
+    return await asyncio.to_thread(_write, workspace, workspace.locate(file_path), content)
 
-    def write() -> bool:
-        with workspace.editing:
-            return workspace.write(place, data)
 
-    is_new = await asyncio.to_thread(write)
+def _write(workspace: Workspace, place: Path, content: str, *, overwrite: bool = True) -> ToolResult:
+    with workspace.editing:
+        is_new = workspace.write(place, content.encode(), overwrite=overwrite)
     name, lines = workspace.name(place), counted(lines_of(content), "line")
     return ToolResult(
         llm_content=f"{'Created' if is_new else 'Overwrote'} `{name}` with {lines}.",
@@ -55,7 +64,16 @@ async def _write_file(workspace: Workspace, file_path: str, content: str) -> Too
     )
 
 
-async def _replace(workspace: Workspace, file_path: str, old_string: str, new_string: str) -> ToolResult:
+@declare(
+    ToolKind.EDIT,
+    "Replaces text in a file. The old text must occur exactly once, so include enough of the surrounding text. "
+    "With an empty old text, creates a new file.",
+    writes="file_path",
+    file_path=_FILE_PATH,
+    old_string="The text to replace, exactly as in the file, including whitespace and line endings.",
+    new_string="The replacement text.",
+)
+async def replace(workspace: Workspace, file_path: str, old_string: str, new_string: str) -> ToolResult:
     place = workspace.locate(file_path)
     if old_string == new_string:
         raise ToolFailure("`old_string` and `new_string` are the same, so there is nothing to change.")
@@ -65,13 +83,10 @@ async def _replace(workspace: Workspace, file_path: str, old_string: str, new_st
 
 
 def _create(workspace: Workspace, place: Path, content: str) -> ToolResult:
-    name, lines = workspace.name(place), counted(lines_of(content), "line")
-    with workspace.editing:
-        try:
-            workspace.write(place, content.encode(), overwrite=False)
-        except ToolFailure as failure:
-            raise ToolFailure(f"{failure} Use an empty `old_string` only to create a new file.") from failure
-    return ToolResult(llm_content=f"Created `{name}` with {lines}.", return_display=f"wrote {lines} to {name} (new)")
+    try:
+        return _write(workspace, place, content, overwrite=False)
+    except ToolFailure as failure:
+        raise ToolFailure(f"{failure} Use an empty `old_string` only to create a new file.") from failure
 
 
 def _change(workspace: Workspace, place: Path, old: str, new: str) -> ToolResult:
@@ -106,7 +121,12 @@ def _only_occurrence(text: str, old: str, name: str) -> int:
     return first
 
 
-async def _list_directory(workspace: Workspace, dir_path: str) -> ToolResult:
+@declare(
+    ToolKind.READ,
+    "Lists a folder, including hidden files: folders first, with a trailing slash, then files.",
+    dir_path="Path of the folder, relative to the working directory or absolute, and inside it.",
+)
+async def list_directory(workspace: Workspace, dir_path: str) -> ToolResult:
     place = workspace.locate(dir_path)
     entries = await asyncio.to_thread(workspace.entries, place)
     entries.sort(key=lambda entry: not entry.is_folder)
@@ -128,50 +148,3 @@ def _decoded(data: bytes, name: str, *, whole: bool) -> str:
         return codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
     except UnicodeDecodeError as error:
         raise ToolFailure(f"`{name}` is not UTF-8 text: {error.reason} at byte {error.start:,}.") from error
-
-
-READ_FILE = declare(
-    name="read_file",
-    kind=ToolKind.READ,
-    description=f"Reads a UTF-8 text file. Returns only the first {size(READ_LIMIT)} of a larger file.",
-    parameters=(Parameter("file_path", _FILE_PATH),),
-    function=_read_file,
-)
-
-WRITE_FILE = declare(
-    name="write_file",
-    kind=ToolKind.EDIT,
-    description="Creates or overwrites a text file. Creates missing folders.",
-    parameters=(
-        Parameter("file_path", _FILE_PATH),
-        Parameter("content", "The complete text of the file, including line endings."),
-    ),
-    function=_write_file,
-    writes="file_path",
-)
-
-REPLACE = declare(
-    name="replace",
-    kind=ToolKind.EDIT,
-    description=(
-        "Replaces text in a file. The old text must occur exactly once, so include enough of the surrounding text. "
-        "With an empty old text, creates a new file."
-    ),
-    parameters=(
-        Parameter("file_path", _FILE_PATH),
-        Parameter("old_string", "The text to replace, exactly as in the file, including whitespace and line endings."),
-        Parameter("new_string", "The replacement text."),
-    ),
-    function=_replace,
-    writes="file_path",
-)
-
-LIST_DIRECTORY = declare(
-    name="list_directory",
-    kind=ToolKind.READ,
-    description="Lists a folder, including hidden files: folders first, with a trailing slash, then files.",
-    parameters=(
-        Parameter("dir_path", "Path of the folder, relative to the working directory or absolute, and inside it."),
-    ),
-    function=_list_directory,
-)

@@ -6,7 +6,7 @@ import fnmatch
 import re
 from collections.abc import Sequence
 
-from llxprt_hooks.agent.tools.failure import ToolFailure
+from llxprt_hooks.agent.tools.messages import ToolFailure
 
 _ALTERNATIVES_LIMIT = 64
 _INNERMOST_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")

@@ -27,14 +27,13 @@ from llxprt_hooks.settings.levels import (
     user_folder,
     user_settings_file,
 )
-from llxprt_hooks.trust.command_names import IMPLIED_FILES, CommandNames, paths_in
-from llxprt_hooks.trust.errors import ScriptsError
-from llxprt_hooks.trust.fingerprint import hook_commands
-from llxprt_hooks.trust.scripts import ImportingScripts
+from llxprt_hooks.settings.trust.command_names import IMPLIED_FILES, CommandNames, ScriptsError, paths_in
+from llxprt_hooks.settings.trust.covered_files import ImportingScripts
+from llxprt_hooks.settings.trust.fingerprint import hook_commands
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
-    from llxprt_hooks.trust.load import Settings
+    from llxprt_hooks.settings.load import Settings
 
 Identity: TypeAlias = tuple[int, int]
 """Device and inode."""

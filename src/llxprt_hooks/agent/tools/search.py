@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from llxprt_hooks.agent.tools.failure import ToolFailure
 from llxprt_hooks.agent.tools.glob_pattern import GlobPattern, alternatives, split_at_wildcard
-from llxprt_hooks.agent.tools.tool import Parameter, Tool, ToolKind, declare
-from llxprt_hooks.agent.tools.walk import Deadline, walk
-from llxprt_hooks.agent.tools.wording import counted, escape_name, size
+from llxprt_hooks.agent.tools.messages import ToolFailure, counted, escape_name, size
+from llxprt_hooks.agent.tools.tool import ToolKind, declare
+from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.process import Completed, SpawnError, run_process
-from llxprt_hooks.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Workspace
@@ -31,7 +29,7 @@ FILE_LIMIT = 1000
 MATCH_LIMIT = 200
 """Maximum matches that `search_file_content` shows to the model."""
 
-LARGEST_FILE = 10 * 1024 * 1024
+MAX_FILE = 10 * 1024 * 1024
 """Bytes; larger files are not searched."""
 
 _PROGRAM = str(Path(__file__).with_name("line_search.py"))
@@ -39,53 +37,59 @@ _PROGRAM = str(Path(__file__).with_name("line_search.py"))
 T = TypeVar("T")
 
 
-def glob_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
-    return declare(
-        name="glob",
-        kind=ToolKind.READ,
-        description=(
-            "Finds files whose path matches a pattern, most recently modified first. "
-            "Skips hidden folders such as .git unless the pattern names them."
-        ),
-        parameters=(
-            Parameter(
-                "pattern",
-                "Pattern for paths relative to the working directory, such as `src/**/*.py`: `*`, `?` and `[…]` within "
-                "a name, `**` for any number of folders, `{a,b}` for alternatives.",
-            ),
-        ),
-        function=functools.partial(_glob, time_limit=time_limit),
-    )
+class Deadline:
+    """A time limit for a thread. The thread has to check it regularly."""
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+
+    def left(self) -> float:
+        return max(0.0, self._until - time.monotonic())
+
+    def expire(self) -> None:
+        """Make the thread stop at its next check."""
+        self._until = 0.0
 
 
-def search_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
-    return declare(
-        name="search_file_content",
-        kind=ToolKind.READ,
-        description=(
-            "Searches all text files below a folder. Returns one line `path:line: text` per matching line. "
-            f"Skips hidden folders such as .git, binary files, and files larger than {size(LARGEST_FILE)}."
-        ),
-        parameters=(
-            Parameter(
-                "pattern",
-                "Regular expression in Python syntax. Case-sensitive, unless it starts with (?i).",
-            ),
-            Parameter("dir_path", "The folder to search. Default: the working directory.", required=False),
-        ),
-        function=functools.partial(_search, time_limit=time_limit),
-    )
+def walk(
+    workspace: Workspace, start: Path, enter: Callable[[tuple[str, ...]], bool], deadline: Deadline
+) -> Iterator[Path]:
+    """List the files below a place until the deadline; ``enter`` gets a folder's path relative to the place.
+
+    Links to files count as files. Links to folders are not followed, so the walk always ends. Unreadable folders are
+    skipped.
+    """
+    pending: list[tuple[str, ...]] = [()]
+    while pending and deadline.left():
+        names = pending.pop()
+        folder = start.joinpath(*names)
+        try:
+            entries = workspace.entries(folder)
+        except ToolFailure:
+            continue
+        for entry in entries:
+            if entry.is_file:
+                yield folder / entry.name
+        folders = [(*names, entry.name) for entry in entries if entry.is_folder and not entry.is_link]
+        pending.extend(inner for inner in reversed(folders) if enter(inner))
 
 
-async def _glob(workspace: Workspace, pattern: str, *, time_limit: float) -> ToolResult:
+@declare(
+    ToolKind.READ,
+    "Finds files whose path matches a pattern, most recently modified first. "
+    "Skips hidden folders such as .git unless the pattern names them.",
+    pattern="Pattern for paths relative to the working directory, such as `src/**/*.py`: `*`, `?` and `[…]` within "
+    "a name, `**` for any number of folders, `{a,b}` for alternatives.",
+)
+async def glob(workspace: Workspace, pattern: str) -> ToolResult:
     searches = [_start_and_pattern(workspace, alternative) for alternative in alternatives(pattern)]
-    deadline = Deadline(time_limit)
-    found = await _in_thread(lambda: _newest_first(set(_matching(workspace, searches, deadline))), deadline)
+    deadline = Deadline(TIME_LIMIT)
+    found = await _in_thread(lambda: sorted(set(_matching(workspace, searches, deadline)), key=_newest_first), deadline)
     lines = [workspace.name(place) for place in found[:FILE_LIMIT]] or [f"No file matches `{escape_name(pattern)}`."]
     if len(found) > FILE_LIMIT:
         lines.append(f"[{counted(len(found) - FILE_LIMIT, 'more file')} not shown.]")
     if not deadline.left():
-        lines.append(_incomplete(time_limit))
+        lines.append(_incomplete())
     return ToolResult(llm_content="\n".join(lines), return_display=f"found {counted(len(found), 'file')}")
 
 
@@ -105,34 +109,39 @@ def _matching(workspace: Workspace, searches: list[tuple[Path, GlobPattern]], de
                 yield place
 
 
-def _newest_first(places: set[Path]) -> list[Path]:
-    return sorted(places, key=lambda place: (-_modified(place), place))
-
-
-def _modified(place: Path) -> int:
+def _newest_first(place: Path) -> tuple[int, Path]:
     try:
-        return place.lstat().st_mtime_ns
+        return -place.lstat().st_mtime_ns, place
     except OSError:
-        return 0  # deleted in the meantime
+        return 0, place  # deleted in the meantime
 
 
-async def _search(workspace: Workspace, pattern: str, dir_path: str = ".", *, time_limit: float) -> ToolResult:
+@declare(
+    ToolKind.READ,
+    "Searches all text files below a folder. Returns one line `path:line: text` per matching line. "
+    f"Skips hidden folders such as .git, binary files, and files larger than {size(MAX_FILE)}.",
+    pattern="Regular expression in Python syntax. Case-sensitive, unless it starts with (?i).",
+    dir_path="The folder to search. Default: the working directory.",
+)
+async def search_file_content(workspace: Workspace, pattern: str, dir_path: str = ".") -> ToolResult:
     start = workspace.folder(dir_path)
-    deadline = Deadline(time_limit)
-    files = await _in_thread(lambda: list(walk(workspace, start, _is_visible, deadline)), deadline)
+    deadline = Deadline(TIME_LIMIT)
+    files = await _in_thread(
+        lambda: list(walk(workspace, start, lambda folders: not folders[-1].startswith("."), deadline)), deadline
+    )
     found = await _search_lines(workspace, pattern, files, deadline)
     where = f"{counted(len(files), 'file')} of {workspace.name(start)}"
     if not found.complete and not found.matches:
-        raise ToolFailure(f"Nothing was found in {where} within {time_limit:g} s. {_ADVICE}")
+        raise ToolFailure(f"Nothing was found in {where} within {TIME_LIMIT:g} s. {_ADVICE}")
     lines = [f"{workspace.name(files[at])}:{number}: {text}" for at, number, text in found.matches]
     lines = lines or [f"No line matches `{escape_name(pattern)}` in {where}."]
     if found.total > len(found.matches):
         more = counted(found.total - len(found.matches), "more match", "more matches")
         lines.append(f"[{more} not shown. {_ADVICE}]")
     if found.too_large:
-        lines.append(f"[{counted(found.too_large, 'file')} larger than {size(LARGEST_FILE)} not searched.]")
+        lines.append(f"[{counted(found.too_large, 'file')} larger than {size(MAX_FILE)} not searched.]")
     if not found.complete:
-        lines.append(_incomplete(time_limit))
+        lines.append(_incomplete())
     return ToolResult(
         llm_content="\n".join(lines), return_display=f"found {counted(found.total, 'match', 'matches')} in {where}"
     )
@@ -153,7 +162,7 @@ async def _search_lines(workspace: Workspace, pattern: str, files: list[Path], d
         "pattern": pattern,
         "files": [str(file.relative_to(workspace.root)) for file in files],
         "limit": MATCH_LIMIT,
-        "largest": LARGEST_FILE,
+        "largest": MAX_FILE,
     }
     try:
         completed = await run_process(
@@ -185,12 +194,8 @@ def _parse_output(completed: Completed, *, walked_all: bool) -> _Found:
 _ADVICE = "Use a narrower pattern or dir_path."
 
 
-def _incomplete(time_limit: float) -> str:
-    return f"[Stopped after {time_limit:g} s: there may be more. {_ADVICE}]"
-
-
-def _is_visible(folders: tuple[str, ...]) -> bool:
-    return not folders[-1].startswith(".")
+def _incomplete() -> str:
+    return f"[Stopped after {TIME_LIMIT:g} s: there may be more. {_ADVICE}]"
 
 
 async def _in_thread(function: Callable[[], T], deadline: Deadline) -> T:
@@ -200,7 +205,3 @@ async def _in_thread(function: Callable[[], T], deadline: Deadline) -> T:
     except asyncio.CancelledError:
         deadline.expire()
         raise
-
-
-GLOB = glob_tool()
-SEARCH_FILE_CONTENT = search_tool()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import shutil
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.agent.tools.failure import ToolFailure
-from llxprt_hooks.agent.tools.tool import Parameter, Tool, ToolKind, declare
-from llxprt_hooks.agent.tools.wording import size
+from llxprt_hooks._support.text import escape_for_terminal, shorten
+from llxprt_hooks.agent.tools.messages import ToolFailure, size
+from llxprt_hooks.agent.tools.tool import ToolKind, declare
+from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.process import Completed, SpawnError, run_process
-from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.text import escape_for_terminal, shorten
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Workspace
@@ -28,25 +26,16 @@ _CAPTURE_LIMIT = 10 * 1024 * 1024
 _TITLE_WIDTH = 80
 
 
-def shell_tool(*, time_limit: float = TIME_LIMIT) -> Tool:
-    return declare(
-        name="run_shell_command",
-        kind=ToolKind.EXECUTE,
-        description=(
-            "Runs a command line with `bash -c` (`sh -c` without bash) and returns its output and exit code. "
-            f"Its stdin is empty. It is killed with all its children after {time_limit:g} s."
-        ),
-        parameters=(
-            Parameter("command", "The command line."),
-            Parameter("description", "What the command does, in a few words for the user.", required=False),
-            Parameter("dir_path", "The folder to run it in. Default: the working directory.", required=False),
-        ),
-        function=functools.partial(_run_shell_command, time_limit=time_limit),
-    )
-
-
-async def _run_shell_command(
-    workspace: Workspace, command: str, description: str = "", dir_path: str = ".", *, time_limit: float
+@declare(
+    ToolKind.EXECUTE,
+    "Runs a command line with `bash -c` (`sh -c` without bash) and returns its output and exit code. "
+    f"Its stdin is empty. It is killed with all its children after {TIME_LIMIT:g} s.",
+    command="The command line.",
+    description="What the command does, in a few words for the user.",
+    dir_path="The folder to run it in. Default: the working directory.",
+)
+async def run_shell_command(
+    workspace: Workspace, command: str, description: str = "", dir_path: str = "."
 ) -> ToolResult:
     folder = workspace.folder(dir_path)
     try:
@@ -55,23 +44,24 @@ async def _run_shell_command(
             stdin=b"",
             env=workspace.environment(),
             cwd=str(folder),
-            timeout=time_limit,
+            timeout=TIME_LIMIT,
             output_limit=_CAPTURE_LIMIT,
         )
     except SpawnError as error:
         raise ToolFailure(str(error)) from error
-    end = _end(completed, time_limit)
+    end = _end(completed)
+    title = shorten(escape_for_terminal((description or command).strip().partition("\n")[0]), _TITLE_WIDTH)
     return ToolResult(
         llm_content=_report(completed, end),
-        return_display=f"{_title(description or command)}: {end}",
+        return_display=f"{title}: {end}",
         metadata={"exit_code": completed.exit_code, "signal": completed.signal, "timed_out": completed.timed_out},
         error={"message": f"The command {end}."} if completed.timed_out else None,
     )
 
 
-def _end(completed: Completed, time_limit: float) -> str:
+def _end(completed: Completed) -> str:
     if completed.timed_out:
-        return f"took longer than {time_limit:g} s and was killed"
+        return f"took longer than {TIME_LIMIT:g} s and was killed"
     if completed.signal is not None:
         return f"ended by signal {completed.signal}"
     return "ended with unknown status" if completed.exit_code is None else f"exit code {completed.exit_code}"
@@ -99,10 +89,3 @@ def _excerpt(data: bytes, *, cut: bool) -> str:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace").removesuffix("\n")
-
-
-def _title(text: str) -> str:
-    return shorten(escape_for_terminal(text.strip().partition("\n")[0]), _TITLE_WIDTH)
-
-
-RUN_SHELL_COMMAND = shell_tool()

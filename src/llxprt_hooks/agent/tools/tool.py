@@ -1,18 +1,22 @@
-"""What a tool is, and how a function with string parameters becomes one."""
+"""What a tool is, how a function becomes one, and how the arguments of a call are checked. All of them are strings."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from llxprt_hooks.agent.tools.arguments import texts
-from llxprt_hooks.agent.tools.failure import ToolFailure, failed
+from llxprt_hooks._support.text import shorten
+from llxprt_hooks.agent.tools.messages import ToolFailure, escape_name, failed
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.tools.workspace import Workspace
-    from llxprt_hooks.protocol.tool_result import ToolResult
+    from llxprt_hooks.core.protocol.tool_result import ToolResult
+
+_MAX_NAME = 60
+_MAX_NAMES = 5
 
 
 class ToolKind(StrEnum):
@@ -47,42 +51,81 @@ class Tool:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter of a tool. All parameters are strings."""
-
-    name: str
-    description: str
-    required: bool = True
-
-
 def declare(
-    *,
-    name: str,
-    kind: ToolKind,
-    description: str,
-    parameters: Sequence[Parameter],
-    function: Callable[..., Awaitable[ToolResult]],
-    writes: str | None = None,
-) -> Tool:
-    """Return a tool that calls ``function(workspace, **arguments)``, without optional arguments that were not given.
+    kind: ToolKind, description: str, /, *, writes: str | None = None, **parameters: str
+) -> Callable[[Callable[..., Awaitable[ToolResult]]], Tool]:
+    """Turn a function ``(workspace, **arguments)`` into the tool of its name. ``parameters`` describes the arguments.
 
-    Invalid arguments, and a `ToolFailure` of the function, become an error result.
+    All arguments are strings, and those with a default are optional. Invalid arguments, and a `ToolFailure` of the
+    function, become an error result.
     """
 
-    async def run(workspace: Workspace, arguments: Mapping[str, Any]) -> ToolResult:
-        try:
-            return await function(workspace, **texts(tool, arguments))
-        except ToolFailure as failure:
-            return failed(failure)
+    def declared(function: Callable[..., Awaitable[ToolResult]]) -> Tool:
+        signature = inspect.signature(function).parameters
+        schema = {
+            "type": "object",
+            "properties": {name: {"type": "string", "description": text} for name, text in parameters.items()},
+            "required": [name for name in parameters if signature[name].default is inspect.Parameter.empty],
+        }
 
-    tool = Tool(name, description, _schema(parameters), kind, run, writes)
-    return tool
+        async def run(workspace: Workspace, arguments: Mapping[str, Any]) -> ToolResult:
+            try:
+                return await function(workspace, **texts(tool, arguments))
+            except ToolFailure as failure:
+                return failed(failure)
+
+        tool = Tool(function.__name__, description, schema, kind, run, writes)
+        return tool
+
+    return declared
 
 
-def _schema(parameters: Sequence[Parameter]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {p.name: {"type": "string", "description": p.description} for p in parameters},
-        "required": [p.name for p in parameters if p.required],
-    }
+def check_requested(tool: Tool, arguments: Mapping[str, Any]) -> None:
+    """Raise `ToolFailure` if a model's arguments are not those that the tool declares.
+
+    An undeclared argument has no effect on the tool, but on what hooks and people see. One that is nested deeply enough
+    makes many JSON parsers give up, and the guard that uses one sees no arguments at all.
+    """
+    declared = tool.parameters.get("properties", {})
+    if undeclared := [name for name in arguments if name not in declared]:
+        raise ToolFailure(f"{tool.name} has no parameter {_listed(undeclared)}. Its parameters: {_listed(declared)}.")
+    texts(tool, arguments)
+
+
+def texts(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return the declared arguments, without those that are null. Undeclared ones, which hooks can add, are dropped."""
+    given: dict[str, str] = {}
+    for name in tool.parameters.get("properties", {}):
+        if isinstance(value := arguments.get(name), str):
+            given[name] = _valid(name, value)
+        elif value is not None:
+            got = _JSON_TYPES.get(type(value), "something else")
+            raise ToolFailure(f"{tool.name} expects a string as `{name}`, but got {got}.")
+        elif name in tool.parameters.get("required", ()):
+            raise ToolFailure(f"{tool.name} needs the string `{name}`, but got {_given(arguments)}.")
+    return given
+
+
+_JSON_TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "an array", dict: "an object"}
+
+
+def _valid(name: str, value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ToolFailure(
+            f"`{name}` is not valid Unicode: it contains a lone surrogate at character {error.start:,}."
+        ) from error
+    return value
+
+
+def _given(arguments: Mapping[str, Any]) -> str:
+    names = [name for name, value in arguments.items() if value is not None]
+    return f"only {_listed(names)}" if names else "no arguments"
+
+
+def _listed(names: Iterable[str]) -> str:
+    """List names, which may be a model's: a few of them, each on one line and shortened."""
+    first = [f"`{shorten(escape_name(str(name)), _MAX_NAME)}`" for name in names]
+    more = f" and {len(first) - _MAX_NAMES:,} more" if len(first) > _MAX_NAMES else ""
+    return ", ".join(first[:_MAX_NAMES]) + more

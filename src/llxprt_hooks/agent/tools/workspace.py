@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llxprt_hooks.agent.environment import tool_environment
-from llxprt_hooks.agent.tools.failure import ToolFailure, explained
+from llxprt_hooks.agent.tools.messages import ToolFailure, escape_name, explained
 from llxprt_hooks.agent.tools.protection import Identity, ProtectedFiles, identities
-from llxprt_hooks.agent.tools.wording import escape_name
 from llxprt_hooks.config import Config
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from llxprt_hooks.cli.exit_status import ExitStatus
-from llxprt_hooks.cli.options import EventType, directory_option, json_option
-from llxprt_hooks.cli.started_by_agent import refuse_below_agent
-from llxprt_hooks.cli.terminal import (
+from llxprt_hooks._support.terminal import (
     SHORT_ID,
     Part,
     aligned,
@@ -25,13 +22,29 @@ from llxprt_hooks.cli.terminal import (
     stderr_console,
     stdout_console,
 )
-from llxprt_hooks.text import one_line, plural
+from llxprt_hooks._support.text import one_line, plural
+from llxprt_hooks.cli.options import EventType, directory_option, json_option
+from llxprt_hooks.cli.started_by_agent import refuse_below_agent
+from llxprt_hooks.commands.backtest import (
+    HOW_TO_RECORD,
+    BacktestReport,
+    DecisionChange,
+    RecordedEvent,
+    Replay,
+    recorded_events,
+    replay,
+)
+from llxprt_hooks.commands.exit_status import ExitStatus
+from llxprt_hooks.commands.fire import LoadedHooks
+from llxprt_hooks.commands.list import loaded_settings, why_off
+from llxprt_hooks.commands.log import LogFilter, LogReader
+from llxprt_hooks.settings import Document, read_document
+from llxprt_hooks.settings.ownership import other_writers
+from llxprt_hooks.settings.trust.status import TrustState
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from llxprt_hooks.inspection.backtest import BacktestReport, Change, Recording
-    from llxprt_hooks.inspection.trial import LoadedHooks
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -96,16 +109,14 @@ def command(
       llxprt-hooks backtest --fail-on-change --json | jq .changes
       llxprt-hooks fire BeforeTool --from-log 1f3a9c02      one of the examples in detail
     """
-    from llxprt_hooks.inspection.trial import LoadedHooks
-
     if named_file is not None:
         refuse_below_agent()
         _check_settings(named_file)
     hooks = LoadedHooks.load_unrecorded(directory, named_file)
     _check_hooks(hooks, only)
-    recording = _recording(directory, event, since, only)
+    events, without_payload = _recorded(directory, event, since, only)
     print_wrapped(stderr_console(), ("Hooks run for real: what they write, send or count happens again.", "yellow"))
-    report = _replay(hooks.only(only) if only else hooks, recording)
+    report = BacktestReport(_replay(hooks.only(only) if only else hooks, events), without_payload)
     if as_json:
         print_json(report.to_dict())
     else:
@@ -116,9 +127,6 @@ def command(
 
 def _check_settings(file: Path) -> None:
     """Refuse settings that cannot be read, or that others could have written."""
-    from llxprt_hooks.settings import Document, read_document
-    from llxprt_hooks.settings.ownership import other_writers
-
     document = read_document(file)
     if not isinstance(document, Document):
         raise click.ClickException(str(document))
@@ -128,9 +136,6 @@ def _check_settings(file: Path) -> None:
 
 def _check_hooks(hooks: LoadedHooks, only: str | None) -> None:
     """Refuse to compare with hooks that do not run: every block would look like one that is gone."""
-    from llxprt_hooks.inspection.inventory import loaded_settings, why_off
-    from llxprt_hooks.trust.status import TrustState
-
     settings = loaded_settings(hooks.config)
     trust = settings.trust
     if not trust.counts and trust.state is not TrustState.NOTHING_TO_TRUST:
@@ -144,31 +149,27 @@ def _check_hooks(hooks: LoadedHooks, only: str | None) -> None:
         print_wrapped(stderr_console(), (str(problem), "yellow"))
 
 
-def _recording(directory: str, event: str | None, since: datetime | None, only: str | None) -> Recording:
-    from llxprt_hooks.inspection.backtest import HOW_TO_RECORD, recorded_events
-    from llxprt_hooks.inspection.log import LogFilter, LogReader
-
+def _recorded(
+    directory: str, event: str | None, since: datetime | None, only: str | None
+) -> tuple[list[RecordedEvent], int]:
     records = LogReader(where=LogFilter(event=event, project=os.path.realpath(directory)), events=True).read()
-    recording = recorded_events(records, since=since, only=only)
-    if not recording.events:
-        count = recording.without_payload
-        of_events = "event without its input" if count == 1 else "events without their input"
-        found = f"{count} recorded {of_events}" if count else "no recorded event"
+    events, count = recorded_events(records, since=since, only=only)
+    if not events:
+        which = "event without its input" if count == 1 else "events without their input"
+        found = f"{count} recorded {which}" if count else "no recorded event"
         raise click.ClickException(f"there is nothing to replay: {found} in this project. {HOW_TO_RECORD}")
-    return recording
+    return events, count
 
 
-def _replay(hooks: LoadedHooks, recording: Recording) -> BacktestReport:
+def _replay(hooks: LoadedHooks, events: list[RecordedEvent]) -> list[Replay]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from llxprt_hooks.inspection.backtest import replay
 
     console = stderr_console()
     columns = (TextColumn("replaying"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     is_quiet = not console.is_terminal or console.is_dumb_terminal
     with Progress(*columns, console=console, transient=True, disable=is_quiet) as progress:
-        task = progress.add_task("", total=len(recording.events))
-        return asyncio.run(replay(hooks, recording, on_done=lambda: progress.advance(task)))
+        task = progress.add_task("", total=len(events))
+        return asyncio.run(replay(hooks, events, lambda: progress.advance(task)))
 
 
 def _print_report(report: BacktestReport) -> None:
@@ -195,7 +196,7 @@ def _print_report(report: BacktestReport) -> None:
 _HEADINGS = ("event", "subject", "decision", "count", "of", "rate", "examples")
 
 
-def _print_changes(console: Console, changes: list[Change]) -> None:
+def _print_changes(console: Console, changes: list[DecisionChange]) -> None:
     arrow = "->" if console.options.ascii_only else "→"
     rows: list[tuple[Part, ...]] = [
         (

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.terminal import print_line, stdout_console
+from llxprt_hooks._support.terminal import print_line, stdout_console
+from llxprt_hooks.agent.environment import marked_as_agent
+from llxprt_hooks.cli.demo.player import Player
+from llxprt_hooks.cli.demo.scenes import SCENES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,10 +46,6 @@ def command(step: bool) -> int:
 
 
 def _play(console: Console, project: Path, *, step: bool) -> None:
-    from llxprt_hooks.agent.environment import marked_as_agent
-    from llxprt_hooks.cli.demo.player import Player
-    from llxprt_hooks.cli.demo.scenes import SCENES
-
     opening = f"An agent replays recorded answers, and {len(SCENES)} hooks step in. Lines with "
     print_line(console, opening, ("⚓", "magenta"), " are hooks.")
     settings = json.loads((project / "settings.json").read_text(encoding="utf-8"))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.hook_names import hook_names
-from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks._support.text import PROSE, escape_for_terminal
+from llxprt_hooks.cli.approval import is_interactive
+from llxprt_hooks.cli.commands.enable import switch
+from llxprt_hooks.cli.options import directory_option, hook_names
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
+from llxprt_hooks.commands.enable import AmbiguousHookError, disable_hook
 from llxprt_hooks.settings import Level
-from llxprt_hooks.text import PROSE, escape_for_terminal
-
-if TYPE_CHECKING:
-    from llxprt_hooks.inspection.switch import AmbiguousHookError
 
 
 @click.command("disable")
@@ -41,9 +39,6 @@ def command(name: str, level: str | None, directory: str) -> int:
       llxprt-hooks disable no-secrets --level project
       llxprt-hooks disable './hooks/check.sh --strict' -C path/to/project
     """
-    from llxprt_hooks.cli.switch import switch
-    from llxprt_hooks.inspection.switch import AmbiguousHookError, disable_hook
-
     refuse_below_agent()
 
     def disable(directory: str, name: str) -> list[Path]:
@@ -58,8 +53,6 @@ def command(name: str, level: str | None, directory: str) -> int:
 
 def _chosen_level(error: AmbiguousHookError) -> Level:
     """Ask which file to change; without a terminal, fail and say how to choose."""
-    from llxprt_hooks.cli.approval import is_interactive
-
     if not is_interactive():
         raise click.ClickException(f"{error}. Choose one with --level {' or --level '.join(error.files)}")
     click.echo(escape_for_terminal(f"{error}.", keep=PROSE))

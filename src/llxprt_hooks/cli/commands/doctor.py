@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks._support.terminal import print_json, print_line, print_wrapped, stdout_console
 from llxprt_hooks.cli.options import directory_option, json_option
-from llxprt_hooks.cli.terminal import print_json, print_line, print_wrapped, stdout_console
+from llxprt_hooks.commands.doctor import CheckedHook, Finding, Report, examine
+from llxprt_hooks.commands.exit_status import ExitStatus
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from llxprt_hooks.inspection.doctor import CheckedHook, Finding, Report
 
 _MARKS: Final = {"ok": ("ok      ", "green"), "notice": ("notice  ", "yellow"), "broken": ("BROKEN  ", "bold red")}
 
@@ -39,8 +39,6 @@ def command(as_json: bool, directory: str) -> int:
       llxprt-hooks doctor
       llxprt-hooks doctor --json | jq -r '.hooks[] | select(.health == "broken") | .name'
     """
-    from llxprt_hooks.inspection.doctor import examine
-
     report = asyncio.run(examine(directory))
     if as_json:
         print_json(report.to_dict())

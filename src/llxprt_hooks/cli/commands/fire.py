@@ -5,24 +5,49 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import click
+import msgspec
 
-from llxprt_hooks.cli.exit_status import ExitStatus
-from llxprt_hooks.cli.hook_names import tool_names
-from llxprt_hooks.cli.options import EventType, directory_option, json_option
-from llxprt_hooks.cli.terminal import print_json
+from llxprt_hooks._support.json_codec import decode_text, write_json
+from llxprt_hooks._support.terminal import line, print_json, print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks._support.text import escape_for_terminal, one_line, plural, shorten
+from llxprt_hooks.cli.options import EventType, directory_option, json_option, tool_names
+from llxprt_hooks.commands.exit_status import ExitStatus
+from llxprt_hooks.commands.fire import (
+    ZYGOTE_PATIENCE,
+    InvalidInputError,
+    Trial,
+    attempt,
+    effects,
+    meaning,
+    sample_input,
+)
+from llxprt_hooks.commands.log import LogFilter, read_log
+from llxprt_hooks.core.engine.observer import HookObserver, HookStarted
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.inspection.samples import sample_input
-from llxprt_hooks.protocol.json_codec import decode_text
-from llxprt_hooks.text import escape_for_terminal, shorten
+from llxprt_hooks.process.warm import zygotes
 
 if TYPE_CHECKING:
-    from llxprt_hooks.inspection.trial import Trial
+    from rich.console import Console
+    from rich.status import Status
+
+    from llxprt_hooks.core.engine.results import HookExecutionResult
+    from llxprt_hooks.settings.definitions import HookConfig
 
 JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "true or false"}
+
+SPINNER_DELAY = 0.3
+"""Seconds before the spinner appears."""
+
+MAX_LINES = 100
+"""Lines printed of one stream or payload. ``--json`` prints all."""
+
+MAX_LINE_LENGTH = 2000
+MAX_NAME_LENGTH = 80
 
 
 @click.command("fire")
@@ -111,11 +136,6 @@ def command(
 async def _fire(
     directory: str, event_name: HookEventName, hook_input: dict[str, Any], *, dry_run: bool, as_json: bool
 ) -> Trial:
-    from llxprt_hooks.cli.spinner import HookSpinner
-    from llxprt_hooks.cli.trial_report import print_trial
-    from llxprt_hooks.inspection.trial import ZYGOTE_PATIENCE, InvalidInputError, attempt
-    from llxprt_hooks.process.warm import zygotes
-
     zygotes.patience = ZYGOTE_PATIENCE
     try:
         with HookSpinner() as spinner:
@@ -147,8 +167,6 @@ def _status(trial: Trial, *, require_hook: bool) -> ExitStatus:
 
 
 def _recorded_payload(identity: str) -> dict[str, Any]:
-    from llxprt_hooks.inspection.log import LogFilter, read_log
-
     records = read_log(LogFilter(identity))
     if len(records) != 1:
         found = "no recorded execution has" if not records else f"{len(records)} recorded executions have"
@@ -186,11 +204,8 @@ def _text(given: str) -> str:
     try:
         return Path(given[1:]).read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
-        raise click.UsageError(f"the input file {given[1:]} cannot be read: {_reason(error)}") from error
-
-
-def _reason(error: OSError | UnicodeError) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8"
+        why = (error.strerror or str(error)) if isinstance(error, OSError) else "it is not UTF-8"
+        raise click.UsageError(f"the input file {given[1:]} cannot be read: {why}") from error
 
 
 def _json_object(text: str, option: str) -> dict[str, Any]:
@@ -206,3 +221,137 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise click.UsageError(f"{option} must be a JSON object, found {JSON_KINDS.get(type(value), 'null')}.")
     return value
+
+
+class HookSpinner(HookObserver):
+    """An observer that shows the names of running hooks on stderr, if it is a terminal."""
+
+    def __init__(self) -> None:
+        self._console = stderr_console()
+        self._running: dict[str, HookConfig] = {}
+        self._status: Status | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._running.clear()
+        self._show()
+
+    def hook_started(self, hook: HookStarted) -> None:
+        self._running[hook.execution_id] = hook.hook_config
+        if self._console.is_terminal:
+            asyncio.get_running_loop().call_later(SPINNER_DELAY, self._show)
+
+    def hook_ended(self, result: HookExecutionResult) -> None:
+        del self._running[result.execution_id]
+        if self._status is not None:
+            self._show()
+
+    def _show(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+        if self._running:
+            self._status = self._console.status(line(self._text()))
+            self._status.start()
+
+    def _text(self) -> str:
+        longest = max(self._running.values(), key=lambda config: config.timeout)
+        names = one_line(", ".join(config.identity for config in self._running.values()))
+        return f"waiting for {names} (at most {longest.timeout / 1000:g} s)"
+
+
+def print_trial(trial: Trial, *, fired: bool) -> None:
+    """Print the plan, the payload, each hook's result, the outcome and hints; ``fired``, also why no hook ran."""
+    console = stdout_console()
+    _print_plan(console, trial)
+    shown: Mapping[str, Any] | None = None
+    for result in trial.results:
+        if result.hook_input is not shown:
+            shown = result.hook_input
+            print_line(console)
+            _print_block(console, "sent on stdin", _indented(shown))
+        print_line(console)
+        _print_result(console, result)
+    if trial.results:
+        print_line(console)
+        _print_outcome(console, trial)
+    for failure in trial.failures:
+        print_wrapped(console, ("failed", "red bold"), f": {failure}")
+    for hint in trial.hints:
+        print_wrapped(console, ("hint", "yellow"), f": {hint}")
+    if fired and not trial.results and not trial.failures and trial.not_run is None:
+        if trial.event_name.spec.can_block:
+            print_wrapped(console, ("allowed", "yellow bold"), ", because no hook ran")
+        else:
+            print_wrapped(console, ("no hook ran", "yellow bold"))
+
+
+def _print_plan(console: Console, trial: Trial) -> None:
+    running = len(trial.running)
+    order = "sequentially" if trial.sequential else "in parallel"
+    count = f"{running or 'no'} {plural(running, 'hook')}" + (f", {order}" if running > 1 else "")
+    print_line(console, (trial.event_name, "bold"), f"  plan: {count}")
+    for hook in trial.plan:
+        where = f"{hook.definition.origin} {hook.definition.where}".strip()
+        mark = ("  runs   ", "green") if hook.runs else ("  skips  ", "yellow")
+        print_line(console, mark, (one_line(hook.definition.config.identity), "bold" if hook.runs else ""))
+        print_wrapped(console, f"         because {hook.why}")
+        print_line(console, (f"         {where}", "dim"))
+
+
+def _print_result(console: Console, result: HookExecutionResult) -> None:
+    warm = ", warm" if result.warm else ", cold" if result.hook_config.warm else ""
+    ending = result.signal or ("no exit code" if result.exit_code is None else f"exit code {result.exit_code}")
+    print_line(console, (one_line(result.hook_config.identity), "bold"), f"  {ending}, {result.duration:.1f} ms{warm}")
+    for title, text in (("stdout", result.stdout), ("stderr", result.stderr)):
+        if text.strip():
+            _print_block(console, title, text)
+    if result.error is not None:
+        print_wrapped(console, "  ", ("failed", "red"), f": {result.error}")
+    print_wrapped(console, f"  means: {meaning(result)}")
+
+
+def _print_outcome(console: Console, trial: Trial) -> None:
+    if trial.output is not None:
+        _print_block(console, "merged", _indented(trial.output.to_dict()))
+    found = effects(trial.event_name, trial.output) if trial.output else []
+    if trial.blocked:
+        # The reason of a hook with `failClosed` begins with the same word.
+        reason = f": {trial.reason}".removeprefix(": blocked") if trial.reason else ""
+        print_wrapped(console, ("blocked", "red bold"), reason)
+    elif trial.should_stop:
+        print_wrapped(console, ("stopped", "yellow bold"), f": {trial.reason}" if trial.reason else "")
+    else:
+        _print_allowed(console, trial, "; ".join(found) or "nothing changed")
+        return
+    for effect in found[1:]:
+        print_wrapped(console, f"  and {effect}")
+
+
+def _print_allowed(console: Console, trial: Trial, effect: str) -> None:
+    failed = [one_line(result.hook_config.identity) for result in trial.results if result.error is not None]
+    if not failed:
+        print_wrapped(console, ("allowed", "green bold"), f": {effect}")
+        return
+    *first, last = (shorten(name, MAX_NAME_LENGTH) for name in failed)
+    names = f"{', '.join(first)} and {last}" if first else last
+    subject = f"{plural(len(failed), 'hook')} {names}"
+    words = f", because {subject} failed" if len(failed) == len(trial.results) else f": {effect}, but {subject} failed"
+    print_wrapped(console, ("allowed", "yellow bold"), words)
+
+
+def _indented(value: Mapping[str, Any]) -> str:
+    return decode_text(msgspec.json.format(write_json(value), indent=2))
+
+
+def _print_block(console: Console, title: str, text: str) -> None:
+    print_line(console, (f"  {title}", "dim"))
+    lines = text.rstrip("\n").split("\n")
+    for each in lines[:MAX_LINES]:
+        cut = len(each) - MAX_LINE_LENGTH
+        more = (f"… and {cut} more characters; --json prints all", "dim") if cut > 0 else ""
+        print_line(console, f"    {each[:MAX_LINE_LENGTH].removesuffix(chr(13))}", more)
+    if len(lines) > MAX_LINES:
+        print_line(console, (f"    … and {len(lines) - MAX_LINES} more lines; --json prints all", "dim"))

@@ -14,10 +14,11 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks._support.terminal import Part, aligned, print_line, stdout_console
+from llxprt_hooks._support.text import PROSE, escape_for_terminal, plural
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
-from llxprt_hooks.cli.terminal import Part, aligned, print_line, stdout_console
+from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.recipes import (
     FIRST_HOOK,
     NAMES,
@@ -33,21 +34,20 @@ from llxprt_hooks.recipes import (
     roles_listed,
     tool_words,
 )
-from llxprt_hooks.text import PROSE, escape_for_terminal, plural
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from llxprt_hooks.recipes import Installation, PlannedFile, Recipe, Tools
 
-_WIDE = 80
+_MIN_WIDTH = 80
 """Minimum columns for showing events in the list."""
 
-_WIDEST = 120
+_MAX_WIDTH = 120
 """Maximum columns of a description, also where it is not printed to a terminal."""
 
 
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 """Maximum number of recipes in the example for ``--tools``, so that it stays one line."""
 
 
@@ -214,7 +214,7 @@ def _print_tools(console: Console, installation: Installation, recipes: Sequence
     roles = [role for role in ROLES if any(role in roles_listed(each) for each in installation.matchers.values())]
     if roles:
         names = [recipe.name for recipe in recipes if recipe.name != FIRST_HOOK]
-        names = names if len(names) <= _MOST_NAMES else ["RECIPE"]
+        names = names if len(names) <= _MAX_NAMES else ["RECIPE"]
         user = ["--user"] if installation.is_users else []
         named = ",".join(f"{role}=NAME" for role in roles)
         command = " ".join(["llxprt-hooks init", *user, *names, f"--tools {named}"])
@@ -285,7 +285,7 @@ def _list(recipes: Sequence[Recipe]) -> None:
 
     table = Table("Recipe", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.columns[0].no_wrap = True
-    has_room = console.width >= _WIDE
+    has_room = console.width >= _MIN_WIDTH
     for title in ("Runs at", "What it does") if has_room else ("What it does",):
         table.add_column(title)
     for recipe in every:
@@ -301,7 +301,7 @@ def _describe(console: Console, recipe: Recipe) -> None:
     from rich.markdown import Markdown
     from rich.text import Text
 
-    options = console.options.update(width=min(console.width, _WIDEST))
+    options = console.options.update(width=min(console.width, _MAX_WIDTH))
     for segments in console.render_lines(Markdown(f"{recipe.description}\n{facts}\n"), options, pad=False):
         text = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
         text.rstrip()

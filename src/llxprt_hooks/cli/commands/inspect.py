@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from llxprt_hooks._support.terminal import print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.cli.audit_stream import audit_stream
 from llxprt_hooks.cli.options import audit_options, directory_option
-from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
-from llxprt_hooks.text import missing_extra
 
 if TYPE_CHECKING:
     from llxprt_hooks.cli.web.access import Access
@@ -61,13 +61,13 @@ def command(
       llxprt-hooks inspect --nats nats://127.0.0.1:4222
     """
     try:
+        from llxprt_hooks._support.http_server import listen
         from llxprt_hooks.cli.web.server import serve
-        from llxprt_hooks.http_server import listen
     except ImportError as error:
         raise click.ClickException(missing_extra("the inspector", "inspect", error)) from error
-    from llxprt_hooks.audit.log import log_file
-    from llxprt_hooks.audit.recording import recording
-    from llxprt_hooks.inspection.log import LogFilter
+    from llxprt_hooks.commands.log import LogFilter
+    from llxprt_hooks.fleet.audit.log import log_file
+    from llxprt_hooks.fleet.audit.recording import recording
 
     read = None if nats is None else audit_stream(nats, stream, credentials).followed(LogFilter())
     with ExitStack() as stack:
@@ -94,12 +94,8 @@ def _announce(access: Access, no_open: bool, record: bool) -> None:
     if record:
         print_wrapped(console, ("recording", "yellow"), ": payloads are in the log as long as this runs")
     print_wrapped(console, ("press Ctrl-C to stop", "dim"))
-    if not no_open and _has_screen():
+    has_screen = sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    if not no_open and has_screen:  # a text browser would occupy the terminal
         import webbrowser
 
         webbrowser.open(access.address_for_once())
-
-
-def _has_screen() -> bool:
-    """Whether a browser would have a window. A text browser would occupy the terminal."""
-    return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.options import directory_option, json_option
-from llxprt_hooks.cli.terminal import (
+from llxprt_hooks._support.terminal import (
     Part,
     aligned,
     fits,
@@ -17,14 +16,15 @@ from llxprt_hooks.cli.terminal import (
     stderr_console,
     stdout_console,
 )
+from llxprt_hooks._support.text import one_line
+from llxprt_hooks.cli.options import directory_option, json_option
+from llxprt_hooks.commands.list import TRUST_WORDS, Inventory, Item, take_inventory
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.text import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from llxprt_hooks.inspection.inventory import Inventory, Item
 
 NONE_CONFIGURED = "no hooks are configured; run `llxprt-hooks init` to create one"
 NONE_HERE = "no hooks are configured for this folder"
@@ -47,31 +47,28 @@ def command(as_json: bool, directory: str) -> int:
       llxprt-hooks list
       llxprt-hooks list --json | jq '.hooks[] | select(.runs) | .name'
     """
-    from llxprt_hooks.inspection.inventory import take_inventory
-
     inventory = take_inventory(directory)
     if as_json:
         print_json(inventory.to_dict())
         return 0
     _print_hooks(inventory)
-    _print_warnings(inventory)
+    for warning in inventory.warnings:
+        print_wrapped(stderr_console(), (warning, "yellow"))
     return 0
 
 
 def _print_hooks(inventory: Inventory) -> None:
-    from llxprt_hooks.inspection.inventory import TRUST_WORDS
-
     console = stdout_console()
     if not inventory.items:
         none = NONE_HERE if inventory.settings.misplaced else NONE_CONFIGURED
         print_line(console, NONE_USABLE if inventory.problems else none)
     if (trust := inventory.settings.trust).counts:
         print_line(console, f"{trust.project}: {TRUST_WORDS[trust.state]}")
-    tables = {event: _table(inventory, items) for event in HookEventName if (items := inventory.of_event(event))}
+    tables = {event: _table(inventory, items) for event in HookEventName if (items := inventory.for_event(event))}
     has_room = all(fits(console, table) for table in tables.values())
     for event, table in tables.items():
         print_line(console, (event, "bold"))
-        items = inventory.of_event(event)
+        items = inventory.for_event(event)
         if has_room:
             _print_table(console, table, items)
         else:
@@ -117,20 +114,12 @@ def _print_below(console: Console, item: Item) -> None:
 
 def _row(inventory: Inventory, item: Item) -> tuple[Part, ...]:
     definition, config = item.definition, item.definition.config
+    milliseconds = config.timeout
     return (
         (one_line(config.name) if config.name else "(unnamed)", "bold"),
         definition.matcher or "*",
         item.source,
         "sequential" if definition.sequential else "parallel",
-        _time(config.timeout),
+        f"{milliseconds:g} ms" if milliseconds < 1000 else f"{milliseconds / 1000:,.10g} s",
         (inventory.state(item), "green" if inventory.runs(item) else "yellow"),
     )
-
-
-def _time(milliseconds: float) -> str:
-    return f"{milliseconds:g} ms" if milliseconds < 1000 else f"{milliseconds / 1000:,.10g} s"
-
-
-def _print_warnings(inventory: Inventory) -> None:
-    for warning in inventory.warnings:
-        print_wrapped(stderr_console(), (warning, "yellow"))

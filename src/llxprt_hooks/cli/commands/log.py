@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from llxprt_hooks.cli.audit_stream import VERIFY, audit_stream, verify_chains
-from llxprt_hooks.cli.hook_names import recorded_names
-from llxprt_hooks.cli.options import (
-    EventType,
-    all_projects_option,
-    audit_options,
-    json_option,
-    project_option,
-)
-from llxprt_hooks.cli.terminal import (
+from llxprt_hooks._support.terminal import (
     SHORT_ID,
     Part,
     aligned,
@@ -30,13 +21,25 @@ from llxprt_hooks.cli.terminal import (
     stderr_console,
     stdout_console,
 )
-from llxprt_hooks.text import indented_json, one_line, shorten
+from llxprt_hooks._support.text import indented_json, one_line, shorten
+from llxprt_hooks.cli.audit_stream import VERIFY, audit_stream, verify_chains
+from llxprt_hooks.cli.options import (
+    EventType,
+    all_projects_option,
+    audit_options,
+    json_option,
+    project_option,
+    recorded_names,
+)
+from llxprt_hooks.commands.fire import because
+from llxprt_hooks.commands.log import LogFilter, LogReader, observed_decision, recorded_duration, recorded_time
+from llxprt_hooks.fleet.audit.log import log_file
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDEST_COLUMN = 28
-LONGEST_PROJECT = 12
+MAX_COLUMN = 28
+MAX_PROJECT = 12
 """Columns, so that a line fits a terminal of 80 with a hook's name."""
 
 A_MINUTE = 60_000
@@ -55,11 +58,11 @@ Record = dict[str, Any]
 @click.option(
     "-n",
     "count",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=0),
     metavar="N",
     default=20,
     show_default=True,
-    help="The number of latest executions to show.",
+    help="The number of latest executions to show; with --follow, 0 shows only new ones.",
 )
 @all_projects_option
 @audit_options
@@ -98,12 +101,11 @@ def command(
     Examples:
       llxprt-hooks log --failed
       llxprt-hooks log --follow --event BeforeTool
+      llxprt-hooks log --follow --all -n 0 | tee executions.txt
       llxprt-hooks log 1f3a9c02
       llxprt-hooks log --json | jq .duration
       llxprt-hooks log verify --nats nats://127.0.0.1:4222
     """
-    from llxprt_hooks.inspection.log import LogFilter, LogReader
-
     source = None if nats is None else audit_stream(nats, stream, credentials)
     if execution == VERIFY:
         return verify_chains(source, as_json=as_json)
@@ -113,12 +115,12 @@ def command(
     where = LogFilter(execution, event, hook, within, failed, blocked)
     reader = LogReader(where=where)
     records = reader.read() if source is None else source.read(where)
-    latest = records[-count:]
+    latest = records[-count:] if count else []
     show = print_json if as_json else _print_full if execution else _Lines(latest, show_project=all_projects).print
     for record in latest:
         show(record)
     if follow:
-        _announce_following()
+        _announce_following(has_records=bool(records))
         for record in reader.follow() if source is None else source.follow(where):
             show(record)
     if execution and not records:
@@ -130,8 +132,6 @@ def command(
 
 def nothing_found(project: str | None) -> str:
     """Return why nothing is shown, and what to do about it."""
-    from llxprt_hooks.audit.log import log_file
-
     own = "`Hooks(Config.load(project, observer=HookLog(project)))`"
     if not log_file().exists():
         return (
@@ -142,24 +142,32 @@ def nothing_found(project: str | None) -> str:
     return f"no recorded execution matches{here}"
 
 
-def _announce_following() -> None:
+def _announce_following(*, has_records: bool) -> None:
     console = stderr_console()
     if console.is_terminal:
-        print_wrapped(console, ("waiting for executions; press Ctrl-C to stop", "dim"))
+        start = "" if has_records else ": run an agent in another terminal, for example with `llxprt-hooks run`"
+        print_wrapped(console, (f"waiting for executions{start}; press Ctrl-C to stop", "dim"))
 
 
 class _Lines:
-    """Prints a line per execution, in columns as wide as the first executions need."""
+    """Prints a line per execution, in columns as wide as the executions so far have needed."""
 
     def __init__(self, records: Sequence[Record], *, show_project: bool) -> None:
         self._console = stdout_console()
         self._show_project = show_project
-        self._times = _widest(map(_short_time, records))
-        self._projects = _widest(map(_project, records))
-        self._places = _widest(map(_place, records))
-        self._words = max(len("blocked"), _widest(_outcome(record)[0] for record in records))
+        self._times = self._projects = self._places = 0
+        self._words = len("blocked")
+        for record in records:
+            self._make_room(record)
+
+    def _make_room(self, record: Record) -> None:
+        self._times = _wider(self._times, _short_time(record))
+        self._projects = _wider(self._projects, _project(record))
+        self._places = _wider(self._places, _place(record))
+        self._words = _wider(self._words, _outcome(record)[0])
 
     def print(self, record: Record) -> None:
+        self._make_room(record)
         word, style, details = _outcome(record)
         start: list[Part] = [
             (f"{str(record.get('id'))[:SHORT_ID]:<{SHORT_ID}}  ", "dim"),
@@ -182,8 +190,8 @@ class _Lines:
             print_wrapped(self._console, "  ", *hook)
 
 
-def _widest(cells: Iterable[str]) -> int:
-    return min(max(map(len, cells), default=0), WIDEST_COLUMN)
+def _wider(width: int, cell: str) -> int:
+    return min(max(width, len(cell)), MAX_COLUMN)
 
 
 def _place(record: Record) -> str:
@@ -192,13 +200,11 @@ def _place(record: Record) -> str:
 
 
 def _project(record: Record) -> str:
-    return shorten(PurePath(str(record.get("project") or "-")).name, LONGEST_PROJECT)
+    return shorten(PurePath(str(record.get("project") or "-")).name, MAX_PROJECT)
 
 
 def _outcome(record: Record) -> tuple[str, str, str]:
     """Return the decision, its style, and the reason or what was changed."""
-    from llxprt_hooks.inspection.log import observed_decision
-
     reason = one_line(record.get("reason") or "")
     if record.get("blocked"):
         return "blocked", "red", reason
@@ -212,8 +218,6 @@ def _outcome(record: Record) -> tuple[str, str, str]:
 
 
 def _would_have(observed: Mapping[str, Any]) -> str:
-    from llxprt_hooks.inspection.effects import because
-
     for field in ("blocked", "stopped"):
         if observed.get(field):
             reason = one_line(observed.get("reason") or "")
@@ -227,8 +231,6 @@ def _effects(decision: Mapping[str, Any]) -> str:
 
 
 def _duration(record: Record) -> str:
-    from llxprt_hooks.inspection.log import recorded_duration
-
     duration = recorded_duration(record)
     if duration is None:
         return ""
@@ -237,8 +239,6 @@ def _duration(record: Record) -> str:
 
 def _short_time(record: Record) -> str:
     """Return the local time, with the date if it was another day."""
-    from llxprt_hooks.inspection.log import recorded_time
-
     when = recorded_time(record)
     if when is None:
         return shorten(one_line(record.get("timestamp")), len("2026-11-16"))
@@ -250,8 +250,6 @@ def _short_time(record: Record) -> str:
 
 def _print_full(record: Record) -> None:
     """Print an execution for people. ``--json`` has the fields as they were recorded."""
-    from llxprt_hooks.inspection.log import recorded_time
-
     console = stdout_console()
     word, style, details = _outcome(record)
     when = recorded_time(record)

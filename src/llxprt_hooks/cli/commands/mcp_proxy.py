@@ -10,10 +10,17 @@ from pathlib import Path
 
 import click
 
-from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks._support.terminal import stdout_console
+from llxprt_hooks._support.text import escape_for_terminal
+from llxprt_hooks.cli.approval import print_diff
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
-from llxprt_hooks.text import escape_for_terminal
+from llxprt_hooks.cli.started_by_agent import refuse_below_agent
+from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
+from llxprt_hooks.integrations.proxy.mcp_install import CLIENTS, installed, this_program, uninstalled
+from llxprt_hooks.integrations.proxy.mcp_stdio import run_proxy
+from llxprt_hooks.settings.document import ChangedMeanwhileError, rewrite
+from llxprt_hooks.settings.jsonc import JsoncError
 
 _CLIENTS = ("claude", "cursor", "vscode")
 
@@ -79,17 +86,16 @@ def _alias(text: str) -> tuple[str, str]:
 
 
 def _run(directory: str, server: tuple[str, ...], server_name: str | None, aliases: dict[str, str]) -> int:
-    from llxprt_hooks.proxy.mcp_stdio import run_proxy
-
     hooks = load_hooks(directory, "mcp-proxy")
-    return run_proxy(hooks, server, server_name=server_name, aliases=aliases)
+    try:
+        status = run_proxy(hooks, server, server_name=server_name, aliases=aliases)
+    except OSError as error:
+        warn(f"cannot start the MCP server: {server[0]}: {error.strerror}")
+        return status_of_failed_start(error)
+    return ended_like(status)
 
 
 def _edit_client(name: str, directory: str, *, remove: bool, ask: bool) -> int:
-    from llxprt_hooks.cli.started_by_agent import refuse_below_agent
-    from llxprt_hooks.proxy.mcp_install import CLIENTS, installed, this_program, uninstalled
-    from llxprt_hooks.settings.jsonc import JsoncError
-
     refuse_below_agent()
     client, project = CLIENTS[name], Path(directory).absolute()
     file = client.file(project)
@@ -105,19 +111,12 @@ def _edit_client(name: str, directory: str, *, remove: bool, ask: bool) -> int:
     if not change.changed:
         click.echo(f"Nothing to do in {file}.", err=True)
         return ExitStatus.OK
-    _print_diff(file, before, change.text)
+    lines = difflib.unified_diff(before.splitlines(), change.text.splitlines(), str(file), str(file), lineterm="")
+    print_diff(stdout_console(), lines)
     _confirm(file, ask=ask)
     backup = _write(file, before, change.text)
     click.echo(f"Changed {file}; the former version is {backup}. Restart {name}.", err=True)
     return ExitStatus.OK
-
-
-def _print_diff(file: Path, before: str, after: str) -> None:
-    from llxprt_hooks.cli.approval import print_diff
-    from llxprt_hooks.cli.terminal import stdout_console
-
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), str(file), str(file), lineterm="")
-    print_diff(stdout_console(), lines)
 
 
 def _confirm(file: Path, *, ask: bool) -> None:
@@ -130,8 +129,6 @@ def _confirm(file: Path, *, ask: bool) -> None:
 
 
 def _write(file: Path, before: str, after: str) -> Path:
-    from llxprt_hooks.settings.document import ChangedMeanwhileError, rewrite
-
     names = (file.with_name(f"{file.name}.before-llxprt-hooks{number or ''}") for number in itertools.count())
     backup = next(name for name in names if not name.exists())
     shutil.copy2(file, backup)

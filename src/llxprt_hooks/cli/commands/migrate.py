@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING
 
 import click
 
+from llxprt_hooks._support.terminal import print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks.cli.approval import print_diff
-from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
-from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
-from llxprt_hooks.migration import DIALECTS, MigrationError, NoSourceError, plan_migration, write_migration
+from llxprt_hooks.commands.exit_status import ExitStatus
+from llxprt_hooks.commands.migrate import DIALECTS, MigrationError, NoSourceError, plan_migration, write_migration
 from llxprt_hooks.settings.levels import user_settings_file
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from llxprt_hooks.migration import Dialect, Migration
+    from llxprt_hooks.commands.migrate import Migration
 
 
-class _Agent(click.Choice[str]):
+class _AgentType(click.Choice[str]):
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
         return f"Pass {' or '.join(f'--from {name}' for name in self.choices)}"
 
 
 @click.command("migrate")
-@click.option("--from", "agent", type=_Agent(list(DIALECTS)), required=True, help="The agent to migrate from.")
+@click.option("--from", "agent", type=_AgentType(list(DIALECTS)), required=True, help="The agent to migrate from.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
 @click.option("--yes", is_flag=True, help="Write the changes. Without it, they are only shown.")
 @directory_option
@@ -65,8 +65,9 @@ def command(agent: str, file: Path | None, yes: bool, directory: str) -> int:
         raise click.ClickException(f"{error}{hint}") from error
     _print_diff(migration, project)
     _print_notes(migration, project, yes=yes)
-    if file is None:
-        _mention_local_file(dialect, project, agent)
+    local = dialect.local_file
+    if file is None and local and (project / local).is_file():
+        click.echo(f"{local} exists too; run: llxprt-hooks migrate --from {agent} {local}", err=True)
     return ExitStatus.OK
 
 
@@ -92,17 +93,17 @@ def _diff(migration: Migration, project: Path) -> Iterable[str]:
 
 def _print_notes(migration: Migration, project: Path, *, yes: bool) -> None:
     console = stderr_console()
-    if migration.groups and migration.after == migration.before:
+    if migration.translation.groups and migration.after == migration.before:
         print_wrapped(
             console,
             f"Nothing to do: {migration.target} already has everything that can be migrated from {migration.source}.",
         )
         return
-    _section(console, "Not migrated, because there is no equivalent:", map(str, migration.left_out))
-    _section(console, "Migrated, but needs review:", map(str, migration.remarks))
-    _section(console, "Works differently here:", migration.differences)
+    _section(console, "Not migrated, because there is no equivalent:", map(str, migration.translation.left_out))
+    _section(console, "Migrated, but needs review:", map(str, migration.translation.remarks))
+    _section(console, "Works differently here:", migration.translation.differences)
     _section(console, "Names in your scripts that have to change:", map(str, migration.in_scripts))
-    if not migration.groups:
+    if not migration.translation.groups:
         print_wrapped(console, f"Nothing to do: {migration.source} has no hooks that can be migrated.")
     elif yes:
         is_users = migration.target == user_settings_file()
@@ -119,12 +120,3 @@ def _section(console: Console, title: str, lines: Iterable[str]) -> None:
         for line in lines:
             print_wrapped(console, ("  - ", "dim"), line)
         print_line(console, "")
-
-
-def _mention_local_file(dialect: Dialect, project: Path, agent: str) -> None:
-    local = project / dialect.local_file
-    if dialect.local_file and local.is_file():
-        click.echo(
-            f"{dialect.local_file} exists too; run: llxprt-hooks migrate --from {agent} {dialect.local_file}",
-            err=True,
-        )

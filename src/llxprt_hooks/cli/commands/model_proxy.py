@@ -7,22 +7,20 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
-from llxprt_hooks.text import missing_extra
+from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
+from llxprt_hooks.core.executors.http import is_loopback
+from llxprt_hooks.settings.environment import AGENT_VARIABLE
 
 if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from llxprt_hooks.proxy.model_http import RunningProxy
-
-    Serving = AbstractAsyncContextManager[RunningProxy]
+    from llxprt_hooks.integrations.proxy.model_http.server import RunningProxy
 
 _PORT = 8790
 
@@ -77,64 +75,49 @@ def command(
       llxprt-hooks model-proxy                                      for agents that you start yourself
       llxprt-hooks model-proxy --upstream openai=http://localhost:11434/v1
     """
-    from llxprt_hooks.engine.executors.http import is_loopback
-
     try:
-        from llxprt_hooks.proxy import model_http
+        from llxprt_hooks.integrations.proxy.model_http.server import serving
+        from llxprt_hooks.integrations.proxy.model_http.upstreams import UpstreamError, upstreams
     except ModuleNotFoundError as error:
         raise click.ClickException(missing_extra("the model proxy", "model-proxy", error)) from error
     if not is_loopback(host) and not allow_remote:
         raise click.UsageError(f"--host {host} lets other machines use the proxy. If you want that: --allow-remote")
     try:
-        upstreams = model_http.upstreams(given, os.environ)
-    except model_http.UpstreamError as error:
+        chosen = upstreams(given, os.environ)
+    except UpstreamError as error:
         raise click.UsageError(f"--upstream: {error}") from error
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     hooks = load_hooks(directory, "model-proxy")
     number = port if port is not None else 0 if agent else _PORT
-    serving = model_http.serving(hooks, upstreams, host=host, port=number, allowed_hosts=names)
+    proxy = serving(hooks, chosen, host=host, port=number, allowed_hosts=names)
     try:
-        status = asyncio.run(_run_agent(serving, agent) if agent else _run_alone(serving))
-    except model_http.UpstreamError as error:
+        status = asyncio.run(_serve(proxy, agent, f"{host}:{number}"))
+    except UpstreamError as error:
         raise click.UsageError(str(error)) from error
-    except _CannotListenError as error:
-        raise click.ClickException(f"cannot listen at {host}:{number}: {error}. Another port: --port") from error
-    if status >= 0:
-        return status
-    from llxprt_hooks.proxy.exit_status import end_by_signal
-
-    return end_by_signal(-status)
+    return ended_like(status)
 
 
-class _CannotListenError(Exception):
-    pass
-
-
-async def _run_alone(serving: Serving) -> int:
+async def _serve(proxy: AbstractAsyncContextManager[RunningProxy], agent: tuple[str, ...], address: str) -> int:
     ended = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in () if agent else (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    running = await _entered(serving)
-    try:
-        for variable, url in running.base_urls.items():
-            click.echo(f"export {variable}={url}")
-        sys.stdout.flush()
-        warn("the model proxy is running; Ctrl-C ends it")
-        await ended.wait()
-        _warn_if_bypassed(running)
-    finally:
-        await serving.__aexit__(None, None, None)
+    async with AsyncExitStack() as stack:
+        try:
+            running = await stack.enter_async_context(proxy)
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise click.ClickException(f"cannot listen at {address}: {why}. Another port: --port") from error
+        return await (_run_agent(running, agent) if agent else _run_alone(running, ended))
+
+
+async def _run_alone(running: RunningProxy, ended: asyncio.Event) -> int:
+    for variable, url in running.base_urls.items():
+        click.echo(f"export {variable}={url}")
+    sys.stdout.flush()
+    warn("the model proxy is running; Ctrl-C ends it")
+    await ended.wait()
+    _warn_if_bypassed(running)
     return ExitStatus.OK
-
-
-async def _run_agent(serving: Serving, agent: tuple[str, ...]) -> int:
-    from llxprt_hooks.settings.environment import AGENT_VARIABLE
-
-    running = await _entered(serving)
-    try:
-        return await _run(agent, running, {**os.environ, **running.environment(os.environ), AGENT_VARIABLE: "1"})
-    finally:
-        await serving.__aexit__(None, None, None)
 
 
 def _warn_if_bypassed(running: RunningProxy) -> None:
@@ -143,16 +126,8 @@ def _warn_if_bypassed(running: RunningProxy) -> None:
         warn(f"no request came to the model proxy, so no model hook ran. Does the agent use {variables}?")
 
 
-async def _entered(serving: Serving) -> RunningProxy:
-    try:
-        return await serving.__aenter__()
-    except OSError as error:
-        raise _CannotListenError(error.strerror or str(error)) from error
-
-
-async def _run(agent: tuple[str, ...], running: RunningProxy, environment: Mapping[str, str]) -> int:
-    from llxprt_hooks.proxy.exit_status import status_of_failed_start
-
+async def _run_agent(running: RunningProxy, agent: tuple[str, ...]) -> int:
+    environment = {**os.environ, **running.environment(os.environ), AGENT_VARIABLE: "1"}
     process: asyncio.subprocess.Process | None = None
     early: list[int] = []
 

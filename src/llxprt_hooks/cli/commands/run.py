@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from llxprt_hooks._support.json_codec import decode_text
+from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.cli.options import directory_option
-from llxprt_hooks.protocol.json_codec import decode_text
-from llxprt_hooks.text import missing_extra
 
 if TYPE_CHECKING:
-    from llxprt_hooks.agent.assembly import AgentOptions
+    from llxprt_hooks.agent.build import AgentOptions
 
 
 @click.command("run")
@@ -86,7 +86,8 @@ def command(
             "An interactive session supports only text output. Pass a prompt with -p or pipe one in."
         )
     if not interactive:
-        prompt = _piped_prompt() if prompt is None else prompt
+        if prompt is None:  # all of standard input, valid UTF-8 or not; empty if it is closed
+            prompt = "" if sys.stdin is None else decode_text(sys.stdin.buffer.read())
         if not prompt.strip():
             raise click.UsageError("The prompt is missing. Pass it with -p or on standard input.")
     approval_mode = "yolo" if yolo else approval_mode or "default"
@@ -94,10 +95,10 @@ def command(
     with asyncio.Runner() as runner:
         runner.get_loop().set_exception_handler(_report_unless_closing)
         if interactive:
-            from llxprt_hooks.cli.tui.interactive import converse
+            from llxprt_hooks.agent.screen.interactive import converse
 
             return runner.run(converse(options))
-        from llxprt_hooks.cli.tui.once import run_once
+        from llxprt_hooks.agent.screen.once import run_once
 
         return runner.run(run_once(options, prompt or "", output_format))
 
@@ -110,18 +111,13 @@ def _report_unless_closing(loop: asyncio.AbstractEventLoop, context: dict[str, A
         loop.default_exception_handler(context)
 
 
-def _piped_prompt() -> str:
-    """Read all of standard input, valid UTF-8 or not. Empty if it is closed."""
-    return "" if sys.stdin is None else decode_text(sys.stdin.buffer.read())
-
-
 def _agent_options(
     directory: str, model: str | None, replay: str | None, record: str | None, approval_mode: str, log_payloads: bool
 ) -> AgentOptions:
     """Return the agent's options. Fails with advice if the agent's dependencies are not installed."""
     try:
         from llxprt_hooks.agent.approval import ApprovalMode
-        from llxprt_hooks.agent.assembly import AgentOptions
+        from llxprt_hooks.agent.build import AgentOptions
     except ImportError as error:
         raise click.ClickException(missing_extra("the agent", "agent", error)) from error
     return AgentOptions(directory, model, replay, record, ApprovalMode(approval_mode), log_payloads)

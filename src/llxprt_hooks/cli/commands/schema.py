@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import click
+
+from llxprt_hooks.commands.test.files import hooktest_schema
+from llxprt_hooks.commands.validate import settings_schema
 
 
 @click.command("schema")
@@ -32,11 +37,6 @@ def command(kind: str) -> int:
         { "fileMatch": ["**/.llxprt/settings.json"], "url": "./.llxprt/state/settings.schema.json" }
       ]
     """
-    import json
-
-    from llxprt_hooks.diagnosis import settings_schema
-    from llxprt_hooks.inspection.hook_test_file import hooktest_schema
-
     schema = settings_schema() if kind == "settings" else hooktest_schema()
     click.echo(json.dumps(schema, indent=2))
     return 0

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import ssl
-from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.cli.options import NatsType, directory_option
-from llxprt_hooks.text import PROSE, escape_for_terminal, missing_extra
-
-if TYPE_CHECKING:
-    from llxprt_hooks.serve.service import HttpOptions
+from llxprt_hooks.cli.proxy_hooks import warn
+from llxprt_hooks.commands.exit_status import ExitStatus
+from llxprt_hooks.core.executors.http import is_loopback
+from llxprt_hooks.fleet.nats_connection import DEFAULT_SUBJECT, NatsAddress, subject_problem
+from llxprt_hooks.fleet.serve.service import HttpOptions, ServeError, ServeOptions, run_worker
 
 
 @click.command("serve")
@@ -71,15 +71,12 @@ def command(
         raise click.UsageError("--subject and --credentials belong to --nats.")
     if address is None and (token_env or tls_cert or tls_key):
         raise click.UsageError("--token-env, --tls-cert and --tls-key belong to --http.")
-    from llxprt_hooks.bus.nats_connection import DEFAULT_SUBJECT, NatsAddress, subject_problem
-    from llxprt_hooks.serve.service import ServeError, ServeOptions, run_worker
-
     nats = None if servers is None else NatsAddress(servers, credentials)
     http = None if address is None else _http(address, token_env, tls_cert, tls_key)
     if subject is not None and (problem := subject_problem(subject)):
         raise click.UsageError(f"--subject: {problem}.")
     try:
-        run_worker(ServeOptions(directory, nats, subject or DEFAULT_SUBJECT, http), _say)
+        run_worker(ServeOptions(directory, nats, subject or DEFAULT_SUBJECT, http), warn)
     except ServeError as error:
         raise click.ClickException(str(error)) from error
     except ModuleNotFoundError as error:
@@ -87,14 +84,7 @@ def command(
     return ExitStatus.OK
 
 
-def _say(message: str) -> None:
-    click.echo(escape_for_terminal(f"llxprt-hooks: {message}", keep=PROSE), err=True)
-
-
 def _http(address: str, token_env: str | None, certificate: str | None, key: str | None) -> HttpOptions:
-    from llxprt_hooks.engine.executors.http import is_loopback
-    from llxprt_hooks.serve.service import HttpOptions
-
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not host or not port.isdecimal() or int(port) > 65535:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
+from llxprt_hooks._support.terminal import Part, aligned, print_json, print_line, print_wrapped, stdout_console
+from llxprt_hooks._support.text import one_line, plural, shorten
 from llxprt_hooks.cli.audit_stream import audit_stream
 from llxprt_hooks.cli.commands.log import nothing_found
 from llxprt_hooks.cli.options import (
@@ -16,23 +17,22 @@ from llxprt_hooks.cli.options import (
     json_option,
     project_option,
 )
-from llxprt_hooks.cli.terminal import Part, aligned, print_json, print_line, print_wrapped, stdout_console
-from llxprt_hooks.text import one_line, plural, shorten
+from llxprt_hooks.commands.log import LogFilter, read_log
+from llxprt_hooks.commands.stats import HookFigures, summarize
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from llxprt_hooks.inspection.stats import HookFigures
 
-LONGEST_HOOK = 40
-SHORTEST_HOOK = 10
+MAX_HOOK = 40
+MIN_HOOK = 10
 """Characters of a hook's name, which may be a long command. With less room, hooks are printed one below the other."""
 
 BAR = 24
 """Maximum width of a bar, in characters."""
 
-SHORTEST_BAR = 4
+MIN_BAR = 4
 """Minimum room for bars. With less, there are none."""
 
 
@@ -62,15 +62,12 @@ def command(
       llxprt-hooks stats --all --json
       llxprt-hooks stats --nats nats://127.0.0.1:4222
     """
-    from llxprt_hooks.inspection.log import LogFilter, read_log
-    from llxprt_hooks.inspection.stats import summarize
-
     within = None if all_projects or nats is not None else project
     where = LogFilter(project=within)
     records = read_log(where) if nats is None else audit_stream(nats, stream, credentials).read(where)
     figures = summarize(records)
     if as_json:
-        print_json([asdict(each) for each in figures])
+        print_json([each.to_dict() for each in figures])
     elif figures:
         _print_figures(figures)
     else:
@@ -86,13 +83,13 @@ def _print_figures(figures: list[HookFigures]) -> None:
     console = stdout_console()
     longest = max(len(one_line(each.hook)) for each in figures)
     room = console.width - _table(figures, longest=1)[0].cell_len + len("hook")
-    cut_to = min(longest, LONGEST_HOOK, room)
-    if cut_to < min(longest, SHORTEST_HOOK):
+    cut_to = min(longest, MAX_HOOK, room)
+    if cut_to < min(longest, MIN_HOOK):
         _print_cards(console, figures)
         return
     table = _table(figures, longest=cut_to)
     bar = min(BAR, console.width - table[0].cell_len - 2)
-    if bar >= SHORTEST_BAR:
+    if bar >= MIN_BAR:
         for row, blocks in zip(table[1:], _bars(console, figures, bar), strict=True):
             row.append(f"  {blocks}", "cyan")
     for row in table:

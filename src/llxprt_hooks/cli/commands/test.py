@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks._support.terminal import print_json, print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks._support.text import PROSE, escape_for_terminal, one_line, plural
 from llxprt_hooks.cli.options import directory_option, json_option
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
-from llxprt_hooks.cli.terminal import print_json, print_line, print_wrapped, stderr_console, stdout_console
-from llxprt_hooks.text import one_line, plural
+from llxprt_hooks.commands.exit_status import ExitStatus
+from llxprt_hooks.commands.fire import LoadedHooks
+from llxprt_hooks.commands.test.files import SUFFIX, HookTestFileError, find_tests, project_tests, read_tests, recorded
+from llxprt_hooks.commands.test.run import HookTest, TestResult, run_test
+from llxprt_hooks.settings import write_atomically
+from llxprt_hooks.settings.trust.status import TrustState, trust_status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.console import Console
 
-    from llxprt_hooks.inspection.hook_tests import HookTest, TestResult
-    from llxprt_hooks.inspection.trial import LoadedHooks
     from llxprt_hooks.settings.problem import Problem
 
 
@@ -57,9 +59,6 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
       llxprt-hooks test .llxprt/hooks/guard.hooktest.json --update
       LLXPRT_TRUST_PROJECT_HOOKS=1 llxprt-hooks test --junit hooks.xml      in CI
     """
-    from llxprt_hooks.inspection.hook_test_file import SUFFIX, find_tests, project_tests
-    from llxprt_hooks.inspection.trial import LoadedHooks
-
     if update:
         refuse_below_agent()
     hooks = LoadedHooks.load_unrecorded(directory)
@@ -73,7 +72,9 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
         _print_json(results, broken)
     else:
         _print_results(results, broken, update=update)
-        _print_warnings(hooks)
+        settings = hooks.config.settings
+        for warning in (*hooks.registry.problems, *settings.warnings) if settings else ():
+            print_wrapped(stderr_console(), (str(warning), "yellow"))
     if junit:
         _write_junit(junit, results, broken)
     if update:
@@ -83,8 +84,6 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
 
 
 def _read(files: Sequence[Path]) -> tuple[list[HookTest], list[Problem]]:
-    from llxprt_hooks.inspection.hook_test_file import HookTestFileError, read_tests
-
     tests: list[HookTest] = []
     broken: list[Problem] = []
     for file in files:
@@ -97,8 +96,6 @@ def _read(files: Sequence[Path]) -> tuple[list[HookTest], list[Problem]]:
 
 async def _run(hooks: LoadedHooks, tests: Sequence[HookTest]) -> list[TestResult]:
     """Run one test after the other: hooks may share files."""
-    from llxprt_hooks.inspection.hook_tests import run_test
-
     return [await run_test(hooks, test) for test in tests]
 
 
@@ -153,13 +150,6 @@ def _print_result(console: Console, result: TestResult, state: str) -> None:
         print_line(console, ("            - expected, + decided by the hooks", "dim"))
 
 
-def _print_warnings(hooks: LoadedHooks) -> None:
-    """Print why hooks of the project may not run, and what is wrong with the settings."""
-    settings = hooks.config.settings
-    for warning in (*hooks.registry.problems, *settings.warnings) if settings else ():
-        print_wrapped(stderr_console(), (str(warning), "yellow"))
-
-
 def _shown(file: Path) -> str:
     here = Path.cwd()
     path = file.absolute()
@@ -167,16 +157,12 @@ def _shown(file: Path) -> str:
 
 
 def _update(results: Sequence[TestResult], hooks: LoadedHooks) -> None:
-    from llxprt_hooks.inspection.hook_test_file import recorded
-    from llxprt_hooks.settings import write_atomically
-    from llxprt_hooks.trust.status import TrustState, trust_status
-
     for file in dict.fromkeys(result.test.file for result in results):
-        of_file = [result for result in results if result.test.file == file]
-        changed = [result for result in of_file if result.can_be_recorded]
+        in_file = [result for result in results if result.test.file == file]
+        changed = [result for result in in_file if result.can_be_recorded]
         if changed:
             text = file.read_bytes().decode()
-            write_atomically(file, recorded(text, of_file))
+            write_atomically(file, recorded(text, in_file))
             click.echo(f"{_shown(file)}: recorded {len(changed)} {plural(len(changed), 'test')}", err=True)
     settings = hooks.config.settings
     was_approved = settings is not None and settings.trust.state is TrustState.TRUSTED
@@ -189,8 +175,6 @@ def _update(results: Sequence[TestResult], hooks: LoadedHooks) -> None:
 
 def _write_junit(target: Path, results: Sequence[TestResult], broken: Sequence[Problem]) -> None:
     from xml.etree import ElementTree as Xml
-
-    from llxprt_hooks.text import PROSE, escape_for_terminal
 
     def text(given: str) -> str:  # XML cannot have control characters at all
         return escape_for_terminal(given, keep=PROSE)

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import click
 
+from llxprt_hooks._support.terminal import print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks.cli.approval import approve, approved, is_interactive, show_approval, show_changes
-from llxprt_hooks.cli.exit_status import ExitStatus
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
-from llxprt_hooks.cli.terminal import print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks.commands.exit_status import ExitStatus
+from llxprt_hooks.commands.list import TRUST_WORDS, take_inventory, why_off
+from llxprt_hooks.commands.validate import Severity, diagnose, inspect_project
+from llxprt_hooks.settings.trust.status import TrustState, trust_status
 
 
 @click.command("trust")
@@ -39,9 +42,6 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
       llxprt-hooks trust --dry-run --show
       llxprt-hooks trust -C path/to/project
     """
-    from llxprt_hooks.inspection.inventory import TRUST_WORDS, take_inventory, why_off
-    from llxprt_hooks.trust.status import TrustState, trust_status
-
     refuse_below_agent()
     console = stdout_console()
     status = trust_status(directory)
@@ -78,8 +78,6 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
 
 def _warn(directory: str) -> int:
     """Warn about problems that keep approved hooks from working; their number."""
-    from llxprt_hooks.diagnosis import Severity, diagnose, inspect_project
-
     found = [each for each in diagnose(inspect_project(Path(directory))) if each.severity is not Severity.HINT]
     if found:
         count = "a problem" if len(found) == 1 else f"{len(found)} problems, the first"

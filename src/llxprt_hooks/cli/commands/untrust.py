@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from llxprt_hooks._support.terminal import print_line, stdout_console
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
-from llxprt_hooks.cli.terminal import print_line, stdout_console
+from llxprt_hooks.settings.trust.status import TrustError, revoke_trust, trust_status
 
 
 @click.command("untrust")
@@ -18,8 +19,6 @@ def command(directory: str) -> int:
     Example:
       llxprt-hooks untrust -C path/to/project
     """
-    from llxprt_hooks.trust.status import TrustError, revoke_trust, trust_status
-
     refuse_below_agent()
     try:
         withdrawn = revoke_trust(directory)

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from llxprt_hooks.cli.exit_status import ExitStatus
+from llxprt_hooks._support.terminal import line, print_json, print_line, print_wrapped, stdout_console
+from llxprt_hooks._support.text import escape_for_terminal, plural
 from llxprt_hooks.cli.options import directory_option, json_option
-from llxprt_hooks.cli.terminal import line, print_json, print_line, print_wrapped, stdout_console
+from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
-from llxprt_hooks.text import escape_for_terminal, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
 
-    from llxprt_hooks.diagnosis import Diagnostic, Inspection
+    from llxprt_hooks.commands.validate import Diagnostic, Inspection
 
 _COLORS: Final = {"error": "bold red", "warning": "bold yellow", "hint": "bold cyan"}
-_WIDEST_EXCERPT: Final = 160
+_MAX_EXCERPT: Final = 160
 _NUMBER_WIDTH: Final = 4
 
 
@@ -80,7 +80,7 @@ def command(
       llxprt-hooks validate --for mcp-proxy              for an MCP server, which has no model events
       llxprt-hooks validate --json | jq -r '.diagnostics[] | "\\(.file):\\(.line): \\(.message)"'
     """
-    from llxprt_hooks.diagnosis import diagnose, inspect_file, inspect_project, project_of
+    from llxprt_hooks.commands.validate import diagnose, inspect_file, inspect_project, project_of
 
     project = Path(directory)
     if file is None:
@@ -126,7 +126,7 @@ def _print_text(inspection: Inspection, diagnostics: Sequence[Diagnostic], count
 def _notices(inspection: Inspection) -> list[str]:
     """Return why the hooks of another folder do not apply to this one, if it has no settings."""
     from llxprt_hooks.settings.levels import project_settings_file
-    from llxprt_hooks.trust.notices import hooks_elsewhere
+    from llxprt_hooks.settings.trust.notices import hooks_elsewhere
 
     if inspection.alone or project_settings_file(inspection.directory) in inspection.found:
         return []
@@ -136,7 +136,7 @@ def _notices(inspection: Inspection) -> list[str]:
 def _print_diagnostic(console: Console, diagnostic: Diagnostic) -> None:
     from rich.cells import cell_len
 
-    from llxprt_hooks.diagnosis.excerpt import excerpt
+    from llxprt_hooks.commands.validate.excerpt import excerpt
 
     color = _COLORS[diagnostic.severity]
     print_wrapped(
@@ -148,7 +148,7 @@ def _print_diagnostic(console: Console, diagnostic: Diagnostic) -> None:
     )
     if diagnostic.source is not None:
         number = f"{diagnostic.line:>{_NUMBER_WIDTH}}"
-        before, meant, after = excerpt(diagnostic, max(10, min(console.width, _WIDEST_EXCERPT) - len(number) - 3))
+        before, meant, after = excerpt(diagnostic, max(10, min(console.width, _MAX_EXCERPT) - len(number) - 3))
         print_line(console, (f"{number} | ", "dim"), before, (meant, color), after)
         marks = " " * cell_len(before), ("^" * max(1, cell_len(meant)), color)
         print_line(console, (" " * len(number) + " | ", "dim"), *marks)

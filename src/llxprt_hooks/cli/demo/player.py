@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llxprt_hooks._support.terminal import Part, aligned, print_line, print_wrapped
+from llxprt_hooks._support.text import one_line, shorten
 from llxprt_hooks.agent.tools import TOOLS, Workspace
-from llxprt_hooks.cli.terminal import aligned, print_line, print_wrapped
+from llxprt_hooks.commands.fire import effects
 from llxprt_hooks.config import Config
-from llxprt_hooks.engine.observer import HookObserver
+from llxprt_hooks.core.engine.observer import HookObserver
 from llxprt_hooks.hooks import Hooks
-from llxprt_hooks.inspection.effects import effects
-from llxprt_hooks.text import one_line, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from rich.console import Console
 
     from llxprt_hooks.cli.demo.scenes import RecordedAnswer, Scene
-    from llxprt_hooks.cli.terminal import Part
-    from llxprt_hooks.engine.results import HookExecutionResult
+    from llxprt_hooks.core.engine.results import HookExecutionResult
+    from llxprt_hooks.core.protocol.tool_result import ToolResult
     from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.protocol.tool_result import ToolResult
 
 _DECLARED = [{"type": "function", "function": {"name": name}} for name in TOOLS]
-_LONGEST_CALL = 74
+_MAX_CALL = 74
 
 
 class _Effects(HookObserver):
@@ -96,7 +94,7 @@ class Player:
             messages.append({"role": "tool", "tool_call_id": "call", "content": outcome.llm_content})
 
     async def _run_tool(self, name: str, args: dict[str, Any]) -> ToolResult:
-        shown = shorten(json.dumps(args), _LONGEST_CALL - len(name))
+        shown = shorten(json.dumps(args), _MAX_CALL - len(name))
         self._print((f"  {name}", "cyan"), f" {shown}")
         ran: list[ToolResult] = []
 

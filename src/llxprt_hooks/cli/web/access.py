@@ -12,16 +12,20 @@ import os
 import secrets
 import socket
 import sys
+from collections.abc import MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-if TYPE_CHECKING:
-    from collections.abc import MutableMapping
-    from typing import Any
+from starlette.responses import PlainTextResponse
 
+from llxprt_hooks._support.http_server import is_own_host, is_own_origin
+
+if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_NAMES = ("127.0.0.1", "localhost")
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -40,7 +44,7 @@ class Access:
 
     def __init__(self, app: ASGIApp, port: int) -> None:
         self._app = app
-        self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
+        self._port = port
         self._cookie = f"llxprt_inspect_{port}"  # the cookies of a host are shared by all its ports
         self._secret = secrets.token_urlsafe(32)
         self._address = f"http://127.0.0.1:{port}/"
@@ -70,17 +74,17 @@ class Access:
                 message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
-        if refusal is None:
-            await self._app(scope, receive, send_safely)
-        else:
-            await _refuse(refusal, send_safely)
+        app = self._app if refusal is None else PlainTextResponse(f"{refusal}\n", status_code=403)
+        await app(scope, receive, send_safely)
 
     def _check(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> tuple[str | None, str | None]:
         """Return why a request is refused, if it is; and the cookie to set."""
         host = headers.get("host", "")
-        if host not in self._hosts:
+        if not is_own_host(host, _NAMES, port=self._port):
             return "This server answers only under its own address.", None
-        if scope["method"] not in ("GET", "HEAD") and not _is_same_origin(headers, host):
+        fetched_by = headers.get("sec-fetch-site", "same-origin")
+        is_own_page = is_own_origin(headers.get("origin", ""), host) and fetched_by == "same-origin"
+        if scope["method"] not in ("GET", "HEAD") and not is_own_page:
             return "Only the inspector's own page may send this.", None
         if self._has_cookie(headers.get("cookie", "")):
             return None, None
@@ -105,14 +109,14 @@ class Access:
 
 
 def _is_of_this_user(scope: MutableMapping[str, Any]) -> bool:
-    """Whether this user, or root, has made a connection. Where the system does not say it, everybody counts.
+    """Whether this user or root opened the connection; true for everybody where the system does not tell.
 
     Another user who reads the address from the browser's command line could be quicker than the browser.
     """
     loopback = int.from_bytes(socket.inet_aton("127.0.0.1"), sys.byteorder)
     ends = [f"{loopback:08X}:{scope[end][1]:04X}" for end in ("client", "server")]
     lines = [line.split() for file in _CONNECTIONS if file.exists() for line in file.read_text().splitlines()[1:]]
-    # An IPv4 address may be the end of an IPv6 one.
+    # IPv4-mapped IPv6 addresses end with the IPv4 address.
     owners = [int(line[7]) for line in lines if line[1].endswith(ends[0]) and line[2].endswith(ends[1])]
     return not lines or any(owner in (0, os.geteuid()) for owner in owners)
 
@@ -121,17 +125,5 @@ _CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 """Where Linux lists connections, with the user of each."""
 
 
-def _is_same_origin(headers: dict[str, str], host: str) -> bool:
-    return headers.get("origin") == f"http://{host}" and headers.get("sec-fetch-site", "same-origin") == "same-origin"
-
-
 def _same(given: str, secret: str) -> bool:
     return secrets.compare_digest(given.encode(), secret.encode())
-
-
-async def _refuse(why: str, send: Send) -> None:
-    from starlette.responses import PlainTextResponse
-
-    response = PlainTextResponse(why + "\n", status_code=403)
-    await send({"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers})
-    await send({"type": "http.response.body", "body": response.body})

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llxprt_hooks.inspection.inventory import take_inventory
-from llxprt_hooks.inspection.log import POLL, LogReader
-from llxprt_hooks.inspection.suspicious_hooks import SuspiciousHook, find_failing_hooks, find_silent_hooks
-from llxprt_hooks.inspection.timeline import Timeline
+from llxprt_hooks.commands.inspect.suspicious_hooks import SuspiciousHook, find_failing_hooks, find_silent_hooks
+from llxprt_hooks.commands.inspect.timeline import Timeline, TimelineEvent
+from llxprt_hooks.commands.list import Inventory, take_inventory
+from llxprt_hooks.commands.log import POLL, LogReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from llxprt_hooks.fleet.audit.record import Record
 
-    from llxprt_hooks.audit.record import Record
-    from llxprt_hooks.inspection.inventory import Inventory
-    from llxprt_hooks.inspection.timeline import TimelineEvent
-
-_MOST_WAITING = 100
-"""Batches that a page may be behind; one that is further behind starts again."""
+_MAX_WAITING = 100
+"""How many batches a page may lag behind; a slower page has to reconnect."""
 
 _INVENTORY_AGE = 5.0
 """Seconds after which a project's settings are read again."""
 
-_MOST_PROJECTS = 20
-"""Projects whose hooks are looked at for findings, the latest first."""
+_MAX_PROJECTS = 20
+"""How many projects are checked for findings, latest first."""
 
 
-class Feed:
+class LogFeed:
     """The timeline of the log, and the pages that want to know of changes."""
 
     def __init__(self, project: str, read: Callable[[], list[Record]] | None = None) -> None:
@@ -65,10 +62,10 @@ class Feed:
             self._pages.discard(queue)
 
     def projects(self) -> list[str]:
-        """The folders that can be looked at: the one the inspector was started for, then those in the log."""
+        """The existing project folders: the one the inspector was started for, then those in the log."""
         found = {self.project: None}
         for event in reversed(list(self.timeline.events.values())):
-            if len(found) >= _MOST_PROJECTS:
+            if len(found) >= _MAX_PROJECTS:
                 break
             if event.project:
                 found.setdefault(event.project)
@@ -104,7 +101,7 @@ class Feed:
 
     def _tell(self, news: list[TimelineEvent] | None) -> None:
         for queue in self._pages:
-            if queue.qsize() < _MOST_WAITING:
+            if queue.qsize() < _MAX_WAITING:
                 queue.put_nowait(news)
             elif news is not None:  # the page reads too slowly; it connects again later
                 queue.put_nowait(None)

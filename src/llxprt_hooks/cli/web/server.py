@@ -10,34 +10,33 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from llxprt_hooks.audit.log import log_file
-from llxprt_hooks.audit.recording import is_recording
+from llxprt_hooks._support.http_server import Server
+from llxprt_hooks._support.json_codec import write_json
 from llxprt_hooks.cli.web.access import Access
-from llxprt_hooks.cli.web.feed import Feed
+from llxprt_hooks.cli.web.feed import LogFeed
+from llxprt_hooks.commands.fire import ZYGOTE_PATIENCE, InvalidInputError, attempt, effects, meaning
+from llxprt_hooks.commands.inspect.replay import compare, fire_command, hook_test, input_of, outcome_of
+from llxprt_hooks.commands.inspect.timeline import TimelineEvent, Where
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.inspection.effects import effects
-from llxprt_hooks.inspection.replay import compare, fire_command, hook_test, input_of, outcome_of
-from llxprt_hooks.inspection.timeline import TimelineEvent, Where
-from llxprt_hooks.inspection.trial import ZYGOTE_PATIENCE, InvalidInputError, attempt, meaning
+from llxprt_hooks.fleet.audit.log import log_file
+from llxprt_hooks.fleet.audit.recording import is_recording
 from llxprt_hooks.process.warm import zygotes
-from llxprt_hooks.protocol.json_codec import write_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from llxprt_hooks.audit.record import Record
-    from llxprt_hooks.engine.planner import PlannedHook
+    from llxprt_hooks.core.engine.planner import PlannedHook
+    from llxprt_hooks.fleet.audit.record import Record
 
-LARGEST_REQUEST = 2 * 1024 * 1024
+MAX_REQUEST = 2 * 1024 * 1024
 """Bytes; a payload is recorded up to 256 KiB."""
 
-MOST_EVENTS = 500
+MAX_EVENTS = 500
 """Events on one page of the list."""
 
 _PING = 15.0
@@ -49,7 +48,7 @@ _STATIC = Path(__file__).parent / "static"
 class Inspector:
     """What the page asks for."""
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: LogFeed) -> None:
         self._feed = feed
 
     def app(self) -> Starlette:
@@ -69,7 +68,7 @@ class Inspector:
         """A page of the list, the newest first."""
         view = self._feed.timeline.view(_where(request))
         before, limit = _number(request, "before"), _number(request, "limit")
-        found = view.page(before=before, limit=min(limit or MOST_EVENTS, MOST_EVENTS))
+        found = view.page(before=before, limit=min(limit or MAX_EVENTS, MAX_EVENTS))
         return _json({"events": [event.summary() for event in found], "total": len(view)})
 
     async def overview(self, request: Request) -> Response:
@@ -81,7 +80,7 @@ class Inspector:
                 **timeline.view(where).figures.to_dict(),
                 "matching": len(timeline.view(where)),
                 "total": len(timeline.events),
-                "since": timeline.oldest.timestamp if timeline.oldest else None,
+                "since": next((event.timestamp for event in timeline.events.values()), None),
                 "facets": timeline.facets(),
                 "findings": [asdict(finding) for finding in findings],
                 "recording": is_recording(log_file().parent),
@@ -117,9 +116,7 @@ class Inspector:
                 "plan_hints": [] if trial is None else trial.hints,
                 "plan_problem": problem,
                 "fire_command": fire_command(name, hook_input, event.project),
-                "hook_test": hook_test(
-                    name, hook_input, event.decision, event.reason, _object((event.ended or {}).get("output"))
-                ),
+                "hook_test": hook_test(name, hook_input, event.decision, event.reason, event.output),
             }
         )
 
@@ -157,7 +154,7 @@ class Inspector:
             trial = await attempt(event.project, name, {**base, **hook_input}, run=True, recorded=False)
         except InvalidInputError as error:
             raise HTTPException(400, str(error)) from error
-        outcome = outcome_of(trial)
+        outcome, output = outcome_of(trial), trial.output.to_dict() if trial.output else None
         return _json(
             {
                 **trial.to_dict(),
@@ -167,13 +164,7 @@ class Inspector:
                 "meanings": [meaning(result) for result in trial.results],
                 "comparison": compare(event, hook_input, trial),
                 "fire_command": fire_command(name, hook_input, event.project),
-                "hook_test": hook_test(
-                    name,
-                    hook_input,
-                    outcome["decision"],
-                    outcome["reason"],
-                    trial.output.to_dict() if trial.output else None,
-                ),
+                "hook_test": hook_test(name, hook_input, outcome["decision"], outcome["reason"], output),
             }
         )
 
@@ -192,20 +183,10 @@ async def serve(
 ) -> None:
     """Serve the inspector until the process is interrupted. ``read`` returns new records; by default, of the log."""
     zygotes.patience = ZYGOTE_PATIENCE
-    feed = Feed(project, read)
+    feed = LogFeed(project, read)
     feed.read()
     access = Access(Inspector(feed).app(), listening.getsockname()[1])
-    server = uvicorn.Server(
-        uvicorn.Config(
-            access,
-            log_level="error",
-            access_log=False,
-            lifespan="off",
-            proxy_headers=False,
-            server_header=False,
-            timeout_graceful_shutdown=2,
-        )
-    )
+    server = Server(access, handles_signals=True, log_level="error", timeout_graceful_shutdown=2)
     ready(access)
     following = asyncio.create_task(feed.follow(lambda: server.should_exit))
     try:
@@ -222,10 +203,6 @@ def _file(name: str) -> Callable[[Request], Awaitable[Response]]:
         return FileResponse(_STATIC / name)
 
     return respond
-
-
-def _object(value: object) -> dict[str, Any] | None:
-    return value if isinstance(value, dict) else None
 
 
 def _is_folder(project: str) -> bool:
@@ -264,7 +241,7 @@ async def _body(request: Request) -> Mapping[str, Any]:
     received = b""
     async for chunk in request.stream():
         received += chunk
-        if len(received) > LARGEST_REQUEST:
+        if len(received) > MAX_REQUEST:
             raise HTTPException(413, "The input is too large.")
     try:
         value = json.loads(received)

@@ -22,8 +22,8 @@ from langchain_core.tracers import context as tracers
 from langsmith import tracing_context
 from pydantic import Field
 
+from llxprt_hooks.core import loops
 from llxprt_hooks.integrations.langchain.translator import model_name_of
-from llxprt_hooks.triggers import portal
 
 Finish: TypeAlias = Callable[[AIMessage], Awaitable[AIMessage]]
 
@@ -66,7 +66,7 @@ class HeldModel(BaseChatModel):
     ) -> ChatResult:
         with _unobserved():
             answer = self.inner.invoke(messages, {"callbacks": []}, stop=stop, **kwargs)
-        return _chat_result(portal.drive(self.finish(answer)))
+        return _chat_result(loops.drive(self.finish(answer)))
 
     async def _agenerate(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
@@ -81,7 +81,7 @@ class HeldModel(BaseChatModel):
         with _unobserved():
             chunks = list(self.inner.stream(messages, {"callbacks": []}, stop=stop, **kwargs))
         answer = _joined(chunks)
-        yield from _chunks(portal.drive(self.finish(answer)), answer, chunks)
+        yield from _chunks(loops.drive(self.finish(answer)), answer, chunks)
 
     async def _astream(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any

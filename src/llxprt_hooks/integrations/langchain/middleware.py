@@ -27,7 +27,9 @@ from langgraph.config import get_config
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Command
 
-from llxprt_hooks.engine.session import Session
+from llxprt_hooks.core import loops
+from llxprt_hooks.core.engine.session import Session
+from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import (
     MODEL_EVENTS,
     HookEventName,
@@ -36,13 +38,10 @@ from llxprt_hooks.events import (
     SessionEndReason,
     SessionStartSource,
 )
-from llxprt_hooks.integrations.base import Integration, log
+from llxprt_hooks.integrations.base import Integration, in_session, log, marks_of
 from llxprt_hooks.integrations.langchain.held_model import HeldModel, Summarizer
 from llxprt_hooks.integrations.langchain.translator import LangChainTranslator, Request, tool_name
 from llxprt_hooks.model.access import field
-from llxprt_hooks.protocol.tool_result import ToolResult
-from llxprt_hooks.triggers import portal
-from llxprt_hooks.triggers.relevance import is_hooked
 
 if TYPE_CHECKING:
     from langchain.agents.middleware.types import ModelCallResult as Answer
@@ -50,8 +49,8 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
     from llxprt_hooks.config import Config
+    from llxprt_hooks.core.calls.model_call import HookedModelCall, ModelCallResult
     from llxprt_hooks.model import Restriction
-    from llxprt_hooks.triggers.model_call import HookedModelCall, ModelCallResult
 
 MessageT = TypeVar("MessageT", AIMessage, ToolMessage)
 
@@ -144,7 +143,7 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         """Run the hooks around a tool call."""
         if not self._is_hooked(request):
             return handler(request)
-        return portal.drive(self._run_tool(request, _awaitable(handler)))
+        return loops.drive(self._run_tool(request, _awaitable(handler)))
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
@@ -155,29 +154,32 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         return await self._run_tool(request, handler)
 
     def _is_hooked(self, request: ToolCallRequest) -> bool:
-        config = self.hooks.config
         return (
-            config.enable_hooks
+            self.hooks.config.enable_hooks
             and request.tool is not None
-            and is_hooked(config, self.hook_name(request.tool_call["name"]))
+            and self.has_tool_hooks(request.tool_call["name"])
         )
 
     async def _run_tool(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]) -> Any:
         call = request.tool_call
+
+        def run(changed: dict[str, Any] | None) -> Awaitable[Any]:
+            return handler(request if changed is None else request.override(tool_call={**call, "args": changed}))
+
+        def message_in(outcome: Any) -> ToolMessage | None:
+            return next((item for item in _messages_in(outcome) if field(item, "tool_call_id") == call["id"]), None)
+
+        def show(outcome: Any) -> ToolResult:
+            return _tool_result(message_in(outcome))
+
         with self._session(_thread_id()) as session:
-            hooked = self.hooks.tool_call(self.hook_name(call["name"]), call["args"])
-            if (refusal := await hooked.before()) is not None:
-                refused = _not_run(call, refusal.llm_content, blocked=True, stop_reason=refusal.stop_reason)
-                return _stopping(refused, session.stop_reason)
-            if hooked.input is not call["args"]:
-                request = request.override(tool_call={**call, "args": hooked.input})
-            outcome = await handler(request)
-            message = next((item for item in _messages_in(outcome) if field(item, "tool_call_id") == call["id"]), None)
-            result = await hooked.after(_tool_result(message))
-            if message is not None:
+            outcome, result, refused = await self.run_tool(call["name"], call["args"], run, show)
+            if refused is not None:
+                outcome = _not_run(call, refused.llm_content, blocked=True, stop_reason=refused.stop_reason)
+            elif (message := message_in(outcome)) is not None and result is not None:
                 new = _with_additions(message, result)
                 outcome = outcome if new is message else _replaced(outcome, message, new)
-            elif result.additions:
+            elif result is not None and result.additions:
                 log.warning("a hook's text for the result of %s is dropped: the tool returned no message", call["name"])
             return _stopping(outcome, session.stop_reason)
 
@@ -187,7 +189,7 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         """Run the hooks around a model call."""
         if not self._concerns(request):
             return handler(request)
-        return portal.drive(self._call_model(request, _awaitable(handler)))
+        return loops.drive(self._call_model(request, _awaitable(handler)))
 
     async def awrap_model_call(
         self, request: Request, handler: Callable[[Request], Awaitable[ModelResponse[Any]]]
@@ -243,11 +245,8 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
     def _session(self, thread_id: str | None) -> Iterator[Session]:
         config = self.hooks.config
         session = Session(config, thread_id or config.session_id, config.transcript_path)
-        session.enter()
-        try:
+        with in_session(session):
             yield session
-        finally:
-            session.leave()
 
     def _observe(self, event: HookEventName, **fields: Any) -> None:
         with self._session(_thread_id()):
@@ -270,27 +269,23 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
 
     def _notified(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """Return a method that fires Notification if the original interrupts the run."""
-        if iscoroutinefunction(method):
-
-            @wraps(method)
-            async def call_async(*args: Any, **kwargs: Any) -> Any:
-                try:
-                    return await method(*args, **kwargs)
-                except GraphInterrupt as interruption:
-                    self._notify(interruption)
-                    raise
-
-            return call_async
+        if not iscoroutinefunction(method):
+            return self._interruptions()(method)
 
         @wraps(method)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            try:
-                return method(*args, **kwargs)
-            except GraphInterrupt as interruption:
-                self._notify(interruption)
-                raise
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            with self._interruptions():
+                return await method(*args, **kwargs)
 
-        return call
+        return call_async
+
+    @contextmanager
+    def _interruptions(self) -> Iterator[None]:
+        try:
+            yield
+        except GraphInterrupt as interruption:
+            self._notify(interruption)
+            raise
 
     def _notify(self, interruption: GraphInterrupt) -> None:
         if getattr(interruption, MARKS, False):
@@ -367,12 +362,7 @@ class _ModelRun:
 
 def _marked_answer(result: ModelCallResult[AIMessage], original: AIMessage | None) -> AIMessage:
     assert result.response is not None
-    return _marked(
-        result.response,
-        changed=result.response is not original,
-        suppress_output=result.suppress_output,
-        stop_reason=result.stop_reason,
-    )
+    return _marked(result.response, changed=result.response is not original, **marks_of(result))
 
 
 def _awaitable(handler: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]:
@@ -481,10 +471,4 @@ def _is_stopped(state: HooksState) -> bool:
 def _in_place_of_model(result: ModelCallResult[Any]) -> AIMessage:
     """Return the answer to a request that hooks did not let through."""
     answer = AIMessage(result.reason or result.stop_reason or "") if result.response is None else result.response
-    return _marked(
-        answer,
-        blocked=result.blocked,
-        reason=result.reason,
-        suppress_output=result.suppress_output,
-        stop_reason=result.stop_reason,
-    )
+    return _marked(answer, reason=result.reason, **marks_of(result))

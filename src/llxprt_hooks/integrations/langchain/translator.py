@@ -14,12 +14,13 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.tools import BaseTool
 
 from llxprt_hooks.model import answers
-from llxprt_hooks.model.access import as_list, described, field
+from llxprt_hooks.model.access import as_list, field
 from llxprt_hooks.model.anthropic_messages import SAMPLING, AnthropicMessagesTranslator
 from llxprt_hooks.model.format import TranslationError
-from llxprt_hooks.model.messages import Choice, MessageTranslator, usage
+from llxprt_hooks.model.messages import Choice, MessageTranslator, expected, usage
 from llxprt_hooks.model.openai_chat import OpenAIChatTranslator
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
+from llxprt_hooks.model.translator import USUAL_SETTINGS
 
 if TYPE_CHECKING:
     from langchain_core.messages.ai import UsageMetadata
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 Request: TypeAlias = ModelRequest[Any]
 
 
-class ToolChoice(str):
+class ChoiceOfNames(str):
     """A tool choice with the names that hooks allow, as hooks know them."""
 
     allowed: Sequence[str] | None = None
@@ -53,15 +54,11 @@ class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
     starts with ``[System]``: most providers accept no other.
     """
 
-    SETTINGS: ClassVar[Mapping[str, str]] = {
-        "temperature": "temperature",
+    SETTINGS: ClassVar = {
+        **USUAL_SETTINGS,
         "maxOutputTokens": "max_tokens",
-        "topP": "top_p",
-        "topK": "top_k",
         "stopSequences": "stop",
         "candidateCount": "n",
-        "presencePenalty": "presence_penalty",
-        "frequencyPenalty": "frequency_penalty",
     }
     TOOL_CONFIG = "tool_choice"
     USAGE = usage("usage_metadata", "input_tokens", "output_tokens", "total_tokens")
@@ -75,14 +72,10 @@ class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
         self._hook_name = hook_name
 
     def read_request(self, value: object) -> Request:
-        if isinstance(value, ModelRequest):
-            return value
-        raise TranslationError(f"llm_request is {described(value)}; expected LangChain's ModelRequest.")
+        return expected(value, ModelRequest, "llm_request", "LangChain's ModelRequest")
 
     def read_response(self, value: object) -> AIMessage:
-        if isinstance(value, AIMessage):
-            return value
-        raise TranslationError(f"llm_response is {described(value)}; expected LangChain's AIMessage.")
+        return expected(value, AIMessage, "llm_response", "LangChain's AIMessage")
 
     def field(self, request: Request, name: str) -> Any:
         if name == "model":
@@ -149,7 +142,7 @@ class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
         return [(message.tool_call_id,)] if isinstance(message, ToolMessage) else []
 
     def to_hook_tool_config(self, tool_config: Any) -> HookToolConfig:
-        if isinstance(tool_config, ToolChoice):
+        if isinstance(tool_config, ChoiceOfNames):
             shown: HookToolConfig = {"mode": _MODES[tool_config]}
             return shown if tool_config.allowed is None else {**shown, "allowedFunctionNames": [*tool_config.allowed]}
         if not tool_config:
@@ -165,7 +158,7 @@ class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
     def build_tool_config(self, tool_config: HookToolConfig, base: Any) -> Any:
         if base is not None and tool_config == self.to_hook_tool_config(base):
             return base
-        choice = ToolChoice(_CHOICES[tool_config.get("mode", "AUTO")])
+        choice = ChoiceOfNames(_CHOICES[tool_config.get("mode", "AUTO")])
         choice.allowed = tool_config.get("allowedFunctionNames")
         return choice
 
@@ -176,7 +169,7 @@ class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
         called, tools stay, and the calls in the answer are refused.
         """
         choice = request.tool_choice
-        if not isinstance(choice, ToolChoice):
+        if not isinstance(choice, ChoiceOfNames):
             return request
         allowed = choice.allowed
         tools = [tool for tool in request.tools if allowed is None or self._hook_name(tool_name(tool)) in allowed]

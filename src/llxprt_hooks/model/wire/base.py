@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
+from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
-from llxprt_hooks.logger import debug_logger
 from llxprt_hooks.model.access import field, is_copyable, name_of
 from llxprt_hooks.model.wire.sse import SSEParser, encode_json
 

@@ -95,8 +95,8 @@ def _events(response: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for index, item in enumerate(response.get("output", ())):
         place = {"output_index": index, "item_id": item.get("id")}
         yield {"type": "response.output_item.added", "output_index": index, "item": _empty(item)}
-        for event in _ITEM_EVENTS.get(item.get("type"), _no_events)(item):
-            yield {**event, **place}
+        if (events := _ITEM_EVENTS.get(item.get("type"))) is not None:
+            yield from ({**event, **place} for event in events(item))
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     status = response.get("status")
     last = f"response.{status}" if status in ("incomplete", "failed") else "response.completed"
@@ -116,10 +116,6 @@ def _empty(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return an item before its first piece."""
     started = {"status": "in_progress"} if "status" in item else {}
     return {**item, **started, **EMPTY.get(item.get("type", ""), {})}
-
-
-def _no_events(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    yield from ()
 
 
 def _message_events(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,6 @@ A script runs once: a zygote that leaves reports the end of those that were acce
 in the usual way.
 """
 
-from llxprt_hooks.process.warm.pool import Offer, PythonStart, ZygotePool, zygotes
+from llxprt_hooks.process.warm.pool import PythonStart, ScriptOffer, ZygotePool, zygotes
 
-__all__ = ["Offer", "PythonStart", "ZygotePool", "zygotes"]
+__all__ = ["PythonStart", "ScriptOffer", "ZygotePool", "zygotes"]

@@ -10,38 +10,34 @@ import resource
 import select
 import signal
 import socket
-import struct
 import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
-from llxprt_hooks.logger import debug_logger
-from llxprt_hooks.process.child import Child
+from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.process.child import Child, Process
 from llxprt_hooks.process.errors import SpawnError
+from llxprt_hooks.process.exit_watch import is_ready, is_running
 from llxprt_hooks.process.forks import no_fork
 from llxprt_hooks.process.group import POLL_MIN, signal_group
-from llxprt_hooks.process.launch import launch
 from llxprt_hooks.process.pipes import Drain, Feed
-from llxprt_hooks.process.reap import is_running
-from llxprt_hooks.process.warm.zygote import LISTED, REASONS, STALE
+from llxprt_hooks.process.warm.zygote import LENGTH, LISTED, REASONS, STALE, STATUS
 from llxprt_hooks.process.watchdog import watchdog
 
 log = debug_logger("process")
 
 _FOLDER = str(Path(__file__).parent)
-_LENGTH = struct.Struct("!I")
-_STATUS = struct.Struct("!ci")
 _NOTHING = b"-"
 """There is no message yet."""
 
 _MAX_ZYGOTES = 4
-"""Each keeps some 15 MB. The one that was not used for the longest time makes room for another."""
+"""Each takes some 15 MB. The least recently used one is evicted to make room for another."""
 
 _RECENT_SECONDS = 10.0
-"""A zygote that was used this recently does not make room: with many in turn, each would be started for one script."""
+"""A zygote used within this time is not evicted: scripts that take turns would otherwise restart one per run."""
 
 _MAX_FAILURES = 3
 """After so many failures in a row a zygote is not started for a while; after one, if it left scripts without an answer.
@@ -99,7 +95,7 @@ class ZygotePool:
     def forget(self) -> None:
         """In a forked process: the zygotes are the parent's, and another thread of the parent may hold the lock."""
         for zygote in self._zygotes.values():
-            zygote.close_connection()
+            zygote.control.close()
         self._lock = _Lock()
         self._zygotes = {}
         self._failures: dict[object, tuple[int, float]] = {}  # how many in a row, and when the next may be started
@@ -114,7 +110,7 @@ class ZygotePool:
         cwd: str,
         output_limit: int,
         otherwise: Callable[[], Child],
-    ) -> Offer | None:
+    ) -> ScriptOffer | None:
         """Offer a script to a zygote, which may refuse it. None: there is no zygote for it; start it in the usual way.
 
         A zygote that does not run yet is started for the next time. Raises ``SpawnError`` if the script may have run.
@@ -200,7 +196,7 @@ class ZygotePool:
             return zygote
 
     def _has_room(self) -> bool:
-        """Whether another zygote may be started, after the one that was not used for the longest time made room."""
+        """Whether another zygote may be started. Evicts the least recently used one if necessary."""
         if len(self._zygotes) >= _MAX_ZYGOTES:
             key, zygote = next(iter(self._zygotes.items()))
             if zygote.used + _RECENT_SECONDS > time.monotonic():
@@ -217,7 +213,7 @@ class _Lock:
 
     def __enter__(self) -> None:
         if not self._lock.acquire(timeout=_SEND_TIMEOUT):
-            raise TimeoutError("another thread starts a zygote, or sends to it, for too long")
+            raise TimeoutError("timed out waiting for another thread that is starting or using this zygote")
 
     def __exit__(self, *exception: object) -> None:
         self._lock.release()
@@ -252,15 +248,15 @@ class _Zygote:
                     stack.callback(os.close, fd)
             number = theirs.fileno()
             argv = (start.argv[0], *start.flags, "./zygote.py", str(number), str(os.getpid()), str(time.time_ns()))
-            launch(argv, start.executable, (streams[0], streams[1], streams[2]), env, _FOLDER, started, number)
+            Process(argv, start.executable, (streams[0], streams[1], streams[2]), env, _FOLDER, started, number)
             on_error.pop_all()
-        self._control = ours
+        self.control = ours
         self.pid = started[0]
 
     def is_ready(self, patience: float) -> bool:
         """Whether it can take scripts, after waiting for that for some seconds."""
         if not self._ready and not self._broken:
-            _poll(self._control, select.POLLIN, patience)
+            is_ready(self.control.fileno(), select.POLLIN, patience)
             with contextlib.suppress(BlockingIOError), self._lock:
                 self._ready = self._received(0) == b"R"
                 self._broken = not self._ready
@@ -270,12 +266,12 @@ class _Zygote:
         if self._ready and not self._broken:
             with contextlib.suppress(BlockingIOError), self._lock:
                 self.was_idle = self._received(socket.MSG_PEEK) == b"I"
-                self._broken = True  # it says nothing else
+                self._broken = True  # a ready zygote only ever sends its farewell
         return self._broken
 
     def _received(self, flags: int) -> bytes:
         try:
-            return self._control.recv(1, flags)
+            return self.control.recv(1, flags)
         except ConnectionError:
             return b""
 
@@ -283,12 +279,8 @@ class _Zygote:
         """Ask for no more scripts. It ends when those that it runs have ended."""
         with contextlib.suppress(TimeoutError), self._lock:  # the number of a closed descriptor is used again
             with contextlib.suppress(OSError):
-                self._control.shutdown(socket.SHUT_WR)  # a forked process may hold the connection open
-            self._control.close()
-
-    def close_connection(self) -> None:
-        """Close our copy of the connection, which is another process's."""
-        self._control.close()
+                self.control.shutdown(socket.SHUT_WR)  # a forked process may hold the connection open
+            self.control.close()
 
     def offer(
         self,
@@ -298,8 +290,8 @@ class _Zygote:
         cwd: str,
         output_limit: int,
         otherwise: Callable[[], Child],
-        failed: _Failed,
-    ) -> Offer:
+        failed: Callable[..., None],
+    ) -> ScriptOffer:
         """Send a script. Raises OSError or ValueError if that is not possible, SpawnError if it may have run."""
         request = _request(argv, self._environment_block(env), cwd)
         payload = stdin if isinstance(stdin, bytes) else stdin()
@@ -318,7 +310,7 @@ class _Zygote:
                 os.set_blocking(ends[own], False)
             status.setblocking(False)
             feed, drains = Feed(ours[0], payload), (Drain(ours[1], output_limit), Drain(ours[2], output_limit))
-            offer = Offer(self, status, feed, drains, otherwise, failed)
+            offer = ScriptOffer(self, status, feed, drains, otherwise, failed)
             with self._lock:
                 self._send(request, [*theirs, their_status.fileno()])
             on_error.pop_all()
@@ -332,25 +324,25 @@ class _Zygote:
         if known is not env:
             block = b"\0".join(os.fsencode(f"{name}={value}") for name, value in env.items())
             if any("=" in name for name in env) or block.count(b"\0") >= max(len(env), 1):
-                raise ValueError("a variable that no program can be given")
+                raise ValueError("an environment variable contains a NUL byte, or '=' in its name")
             self._environment = env, block
         return block
 
     def _send(self, request: bytes, fds: list[int]) -> None:
         """Send a request. A connection that took only a part of one cannot be used again."""
         ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))]
-        sent = self._control.sendmsg([request], ancillary, _NO_SIGPIPE)
+        sent = self.control.sendmsg([request], ancillary, _NO_SIGPIPE)
         try:
             while sent < len(request):
-                if not _poll(self._control, select.POLLOUT, _SEND_TIMEOUT):
+                if not is_ready(self.control.fileno(), select.POLLOUT, _SEND_TIMEOUT):
                     raise TimeoutError("the zygote does not read its requests")
-                sent += self._control.send(request[sent:], _NO_SIGPIPE)
+                sent += self.control.send(request[sent:], _NO_SIGPIPE)
         except OSError:
             self._broken = True
             raise
 
 
-class Offer:
+class ScriptOffer:
     """A script that was sent to a zygote. Nothing of it has run before the zygote accepts it."""
 
     seconds: ClassVar[float] = 2.0
@@ -363,7 +355,7 @@ class Offer:
         feed: Feed,
         drains: tuple[Drain, Drain],
         otherwise: Callable[[], Child],
-        failed: _Failed,
+        failed: Callable[..., None],
     ) -> None:
         self._zygote = zygote
         self._status = status
@@ -390,7 +382,7 @@ class Offer:
         """
         if self._owner != os.getpid():
             self.withdraw()
-            raise SpawnError("an interpreter of the parent process may run the script.", started=True)
+            raise SpawnError("the script may already be running in an interpreter of the parent process.", started=True)
         kind, value = _message(self._status)
         if kind == b"A":
             self._zygote.answered = time.monotonic()
@@ -418,15 +410,17 @@ class Offer:
 
     def withdraw(self) -> bool:
         """Make sure that the script does not run on. Returns whether it had been accepted."""
-        was_accepted = self._owner == os.getpid() and _withdraw(self._status)  # a forked process leaves it alone
+        kind = b""
+        if self._owner == os.getpid():  # a forked process leaves it alone
+            with contextlib.suppress(OSError):
+                self._status.shutdown(socket.SHUT_RD)
+            kind, pid = _message(self._status)
+            if kind == b"A":  # in the last moment
+                signal_group(pid, signal.SIGKILL)
         self._status.close()
         no_fork.close_input(self._feed.fd)
         _close([drain.fd for drain in self._drains])
-        return was_accepted
-
-
-class _Failed(Protocol):
-    def __call__(self, *, is_stuck: bool) -> None: ...
+        return kind == b"A"
 
 
 class StatusWatch:
@@ -458,34 +452,17 @@ def _close(fds: list[int]) -> None:
         os.close(fd)
 
 
-def _poll(connection: socket.socket, events: int, seconds: float) -> bool:
-    """Whether a connection is ready, after waiting for it; unlike ``select``, also with a descriptor above 1023."""
-    poll = select.poll()
-    poll.register(connection, events)
-    return bool(poll.poll(seconds * 1000))
-
-
-def _withdraw(status: socket.socket) -> bool:
-    """Make sure that a script is not accepted any more. If it has been in the last moment, kill it and return True."""
-    with contextlib.suppress(OSError):
-        status.shutdown(socket.SHUT_RD)
-    kind, pid = _message(status)
-    if kind == b"A":
-        signal_group(pid, signal.SIGKILL)
-    return kind == b"A"
-
-
 def _message(status: socket.socket) -> tuple[bytes, int]:
     """The kind of a message and its number. An empty kind: there will be none any more."""
     try:
-        message = status.recv(_STATUS.size)
+        message = status.recv(STATUS.size)
     except BlockingIOError:
         return _NOTHING, 0
     except OSError:
         return b"", 0
-    if len(message) < _STATUS.size:
+    if len(message) < STATUS.size:
         return b"", 0
-    kind, value = _STATUS.unpack(message)
+    kind, value = STATUS.unpack(message)
     return kind, int(value)
 
 
@@ -493,8 +470,8 @@ def _request(argv: tuple[str, ...], environment: bytes, cwd: str) -> bytes:
     parts = (b"\0".join(map(os.fsencode, argv)), environment, os.fsencode(cwd))
     if parts[0].count(b"\0") >= len(argv) or b"\0" in parts[2]:
         raise ValueError("an embedded null byte")
-    body = b"".join(_LENGTH.pack(len(part)) + part for part in parts)
-    return _LENGTH.pack(len(body)) + body
+    body = b"".join(LENGTH.pack(len(part)) + part for part in parts)
+    return LENGTH.pack(len(body)) + body
 
 
 def _start_variables(env: Mapping[str, str]) -> _Variables:

@@ -74,8 +74,8 @@ _ASKING_FOR_ORIGIN = (b"getppid", b"/cmdline", b"_getframe", b"currentframe", b"
 
 LISTED = b"L"
 
-_LENGTH = struct.Struct("!I")
-_STATUS = struct.Struct("!ci")
+LENGTH = struct.Struct("!I")
+STATUS = struct.Struct("!ci")
 _DESCRIPTORS = 4
 _MAX_SOURCE = 1024 * 1024
 _IDLE_SECONDS = 600.0
@@ -276,7 +276,7 @@ class _Server:
         return request
 
     def _learn(self, request: bytes) -> None:
-        """Prepare for the next request like this one."""
+        """Cache what the next identical request needs."""
         self._latest = request
         argv, environment, directory = _parse(request)
         if environment != self._environment:
@@ -334,10 +334,10 @@ class _Server:
         try:
             script = self._prepare(request)
         except Refused as refused:
-            os.write(fds[3], _STATUS.pack(b"R", refused.reason))
+            os.write(fds[3], STATUS.pack(b"R", refused.reason))
             os._exit(0)
         self._latest = self._environment = None  # of an earlier script
-        os.write(fds[3], _STATUS.pack(b"A", os.getpid()))  # raises if nobody waits for us any more
+        os.write(fds[3], STATUS.pack(b"A", os.getpid()))  # raises if nobody waits for us any more
         os.close(fds[3])
         return script
 
@@ -405,7 +405,7 @@ class _Server:
             return
         fd = self._running.pop(pid)
         try:
-            os.write(fd, _STATUS.pack(b"E", status))
+            os.write(fd, STATUS.pack(b"E", status))
         except OSError:  # nobody reads it any more
             pass
         self._ended[fd] = pid
@@ -453,17 +453,17 @@ def _is_closed(connection: socket.socket) -> bool:
 
 def _receive(connection: socket.socket, descriptors: int) -> tuple[bytes | None, list[int]]:
     try:
-        data, ancillary, _, _ = connection.recvmsg(_LENGTH.size, socket.CMSG_SPACE(_DESCRIPTORS * 4))
+        data, ancillary, _, _ = connection.recvmsg(LENGTH.size, socket.CMSG_SPACE(_DESCRIPTORS * 4))
     except ConnectionError:
         return None, []
     fds = array.array("i")
     for level, kind, content in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             fds.frombytes(content[: len(content) - len(content) % fds.itemsize])
-    data += _receive_all(connection, _LENGTH.size - len(data)) if data else b""
-    if len(data) < _LENGTH.size:
+    data += _receive_all(connection, LENGTH.size - len(data)) if data else b""
+    if len(data) < LENGTH.size:
         return None, []
-    length = _LENGTH.unpack(data)[0]
+    length = LENGTH.unpack(data)[0]
     request = _receive_all(connection, length)
     return (request, list(fds)) if len(request) == length and len(fds) == descriptors else (None, [])
 
@@ -479,7 +479,7 @@ def _receive_all(connection: socket.socket, length: int) -> bytes:
 
 
 def _send(connection: socket.socket, request: bytes, fds: list[int]) -> None:
-    data = _LENGTH.pack(len(request)) + request
+    data = LENGTH.pack(len(request)) + request
     sent = connection.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))])
     if sent < len(data):  # the other side may have what it needs, and be gone
         connection.sendall(data[sent:])
@@ -489,8 +489,8 @@ def _parse(request: bytes) -> tuple[list[str], bytes, str]:
     """A request is three parts, each with its length before it: argv, environment, directory."""
     parts, start = [], 0
     for _ in range(3):
-        length = _LENGTH.unpack_from(request, start)[0]
-        start += _LENGTH.size
+        length = LENGTH.unpack_from(request, start)[0]
+        start += LENGTH.size
         parts.append(request[start : start + length])
         start += length
     argv, environment, directory = parts

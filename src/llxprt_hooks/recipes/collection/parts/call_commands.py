@@ -1,16 +1,19 @@
 """Where the commands of a call are, whatever the tool and its arguments are called."""
 
+from __future__ import annotations
+
+import collections.abc
 import itertools
 import json
 import os
 import re
 
 
-def plain_name(name):
+def plain_name(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 
 
-def plain_names(text):
+def plain_names(text: str) -> set[str]:
     return {plain_name(name) for name in text.split()}
 
 
@@ -42,23 +45,23 @@ PYTHON_TOOL = re.compile(
 )
 PYTHON, SHELL = {"python", "python3", "py", "ipython"}, {"shell", "bash", "sh", "zsh"}  # values of `language`
 FOLDERS = plain_names("dir_path directory cwd workdir working_dir working_directory folder")
-MOST_FOLDERS = 10
-LONGEST = 100_000  # characters of a command; a shell takes little more
+MAX_FOLDERS = 10
+MAX_COMMAND = 100_000  # characters of a command; a shell takes little more
 
 
 class NoCommand(Exception):
     """Why the arguments of a tool that runs commands cannot be checked."""
 
 
-def languages_in(given):
+def languages_in(given: object) -> set[str]:
     return {text.strip().lower() for _, text in texts_in(unpacked(given), lambda path: path[-1] == "language")}
 
 
-def is_python(tool, languages, name, text):
+def is_python(tool: str, languages: set[str], name: str, text: str) -> bool:
     """Whether the text of an argument is Python code, by the name of the tool, or by the argument `language`."""
     if PYTHON_TOOL.search(tool):
         return True
-    if not languages or not languages <= PYTHON or name in COMMAND_NAMES or len(text) > LONGEST:
+    if not languages or not languages <= PYTHON or name in COMMAND_NAMES or len(text) > MAX_COMMAND:
         return False
     try:
         compile(text, name, "exec")
@@ -67,17 +70,17 @@ def is_python(tool, languages, name, text):
     return True
 
 
-def quoted(word):
+def quoted(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
-def line_of(words):
+def line_of(words: list[str]) -> str:
     """A list as one command line. What a shell would expand stays so: the tool may join the list for a shell."""
     is_plain = re.compile(r"[^\s'\"\\;&|<>()`#]+|&&|\|\|?|;|[<>]+").fullmatch
     return " ".join(word if is_plain(word) else quoted(word) for word in words)
 
 
-def readings(value, name=""):
+def readings(value: object, name: str = "") -> list[str]:
     """What a text, or a list of texts, may be as a command: a list is a program with its arguments, or lines."""
     if isinstance(value, str):
         return [value] if value.strip() else []
@@ -92,7 +95,9 @@ def readings(value, name=""):
     return [*(["\n".join(words)] if name in LINE_NAMES else ()), line_of(words), exact]
 
 
-def texts_in(value, wanted, path=("",)):
+def texts_in(
+    value: object, wanted: collections.abc.Callable[[tuple[str, ...]], bool], path: tuple[str, ...] = ("",)
+) -> collections.abc.Iterator[tuple[str, str]]:
     """The names and texts of the arguments that are wanted. `path` has the names that lead to a value."""
     if lines := readings(value, path[-1]):
         yield from ((path[-1], line) for line in lines if wanted(path))
@@ -102,7 +107,7 @@ def texts_in(value, wanted, path=("",)):
     elif isinstance(value, dict):
         named = [((*path, plain_name(name)), inner) for name, inner in value.items()]
 
-        def with_name(names):
+        def with_name(names: set[str]) -> list[tuple[tuple[str, ...], object]]:
             return [(at, inner) for at, inner in named if at[-1] in names and readings(inner)]
 
         # {"command": "bash", "args": ["-c", "…"]} is one command line.
@@ -120,7 +125,7 @@ def texts_in(value, wanted, path=("",)):
                 yield from texts_in(inner, wanted, at)
 
 
-def unpacked(value, depth=0):
+def unpacked(value: object, depth: int = 0) -> object:
     """The arguments with the values of texts that are JSON: some tools take all their arguments as one text."""
     if isinstance(value, dict):
         return {name: unpacked(inner, depth) for name, inner in value.items()}
@@ -136,7 +141,7 @@ def unpacked(value, depth=0):
     return inner if re.fullmatch(r'[{\[]+"[^$`\r\n]*', value.strip()) else [value, inner]
 
 
-def numbers_in(given):
+def numbers_in(given: dict[str, object]) -> collections.abc.Iterator[str]:
     """The names of arguments that should hold a command and hold a number."""
     for name, value in given.items():
         if isinstance(value, dict):
@@ -145,8 +150,15 @@ def numbers_in(given):
             yield name
 
 
-def command_lines(tool, given, is_shell=True):
-    """The command lines in the arguments of a call, each with the name of its argument."""
+def command_lines(tool: str, given: dict[str, object], is_shell: bool | None = None) -> list[tuple[str, str, bool]]:
+    """The command lines in the arguments of a call, each with the name of its argument, and whether it is Python."""
+    languages = languages_in(given)
+    is_shell = bool(SHELL_TOOL.search(tool)) if is_shell is None else is_shell
+    lines = named_lines(tool, given, is_shell)
+    return [(name, line, is_python(tool, languages, name, line)) for name, line in lines]
+
+
+def named_lines(tool: str, given: dict[str, object], is_shell: bool) -> list[tuple[str, str]]:
     if is_shell and (numbers := list(numbers_in(given))):
         raise NoCommand(f"`{numbers[0]}` is a number, so it cannot be checked as a command")
     named = list(texts_in(given, lambda path: path[-1] in COMMAND_NAMES))
@@ -163,7 +175,7 @@ def command_lines(tool, given, is_shell=True):
     return []
 
 
-def folders_in(value, name=""):
+def folders_in(value: object, name: str = "") -> collections.abc.Iterator[str]:
     if isinstance(value, str) and name in FOLDERS:
         yield value
     elif isinstance(value, (dict, list)):
@@ -171,9 +183,9 @@ def folders_in(value, name=""):
             yield from folders_in(inner, plain_name(key))
 
 
-def folders_of(given, folder):
+def folders_of(given: object, folder: str) -> list[str]:
     """Where a command may run."""
     named = set(folders_in(unpacked(given))) or {folder}
-    if len(named) > MOST_FOLDERS:
+    if len(named) > MAX_FOLDERS:
         raise NoCommand("it names too many folders to be checked")
     return sorted(os.path.normpath(os.path.join(folder, os.path.expanduser(each))) for each in named)

@@ -1,10 +1,13 @@
 """Where the paths of a call are, whatever its arguments are called."""
 
+from __future__ import annotations
+
+import collections.abc
 import json
 import os
 import re
 
-LONGEST_PATH = 4096  # characters that the system takes
+MAX_PATH = 4096  # characters that the system takes
 # The ends of names of arguments that hold a path, in lower case and without _ and -.
 PATH_ENDS = ("path", "paths", "file", "files", "filename", "filenames", "dir", "directory", "folder", "uri", "uris",
              "destination", "dest", "dst")  # fmt: skip
@@ -21,7 +24,7 @@ PATCHED = re.compile(
 )
 
 
-def named_texts(value, name="", depth=0):
+def named_texts(value: object, name: str = "", depth: int = 0) -> collections.abc.Iterator[tuple[str, str]]:
     """Every text in the arguments, also in texts that are JSON, with the name of its argument."""
     if isinstance(value, str):
         yield name, value
@@ -38,7 +41,7 @@ def named_texts(value, name="", depth=0):
             yield from named_texts(inner, key.lower().replace("_", "").replace("-", ""), depth)
 
 
-def from_uri(text):
+def from_uri(text: str) -> list[str]:
     """The path of a file: address."""
     from urllib.parse import unquote  # here, because most calls have no such address
 
@@ -46,18 +49,20 @@ def from_uri(text):
     return list(dict.fromkeys([unquote(re.sub(r"[?#].*", "", path, flags=re.DOTALL)), unquote(path)]))
 
 
-def paths_in(given, folder):
+def paths_in(given: object, folder: str) -> list[str]:
     """The paths in the arguments of a call."""
-    sure, maybe, others = [], [], []
+    sure: list[str] = []
+    maybe: list[str] = []
+    others: list[str] = []
     for name, text in named_texts(given):
         is_path = name.endswith(PATH_ENDS)
         sure += PATCHED.findall(text) if not name.endswith(NOT_PATHS) else ()
         text = text.strip()
-        if len(text) > LONGEST_PATH:
+        if len(text) > MAX_PATH:
             text = os.path.normpath(text)  # it may have many ..
         # A web address is not a path, unless a tool may shorten it to one: http://../.env
         is_address = re.match(r"(?i)(?:https?|ftp|s3|gs)://", text) and "/.." not in text
-        if not text or len(text) > LONGEST_PATH or is_address:
+        if not text or len(text) > MAX_PATH or is_address:
             continue
         if re.match(r"(?i)file:", text) and (is_path or name.endswith("url") or not name.endswith(NOT_PATHS)):
             sure += from_uri(text)
@@ -67,7 +72,7 @@ def paths_in(given, folder):
             (maybe if name in PATH_NAMES else others).append(text)
     tops = ["", *(text for text in dict.fromkeys(sure) if os.path.isdir(os.path.join(folder, text)))][:5]
 
-    def existing(text):
+    def existing(text: str) -> list[str]:
         """Where the file that a text names is. A folder counts if the text has a slash."""
         found = [os.path.join(top, os.path.expanduser(text)) for top in tops]
         there = os.path.exists if "/" in text else os.path.isfile

@@ -1,7 +1,12 @@
+from __future__ import annotations
+
+import collections.abc
 import sys
 
 
-def decide(check, message="{}", unchecked="this call cannot be checked"):
+def decide(
+    check: collections.abc.Callable[[], str | None], message: str = "{}", unchecked: str = "this call cannot be checked"
+) -> None:
     """Block the call if a check returns a reason. Exit code 2 blocks, whatever goes wrong on the way."""
     try:
         reason = check()

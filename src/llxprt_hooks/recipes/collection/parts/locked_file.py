@@ -1,13 +1,17 @@
+from __future__ import annotations
+
+import collections.abc
 import contextlib
 import fcntl
 import hashlib
+import io
 import os
 
 from llxprt_hooks.recipes.collection.parts.cache_folder import cache_folder
 
 
 @contextlib.contextmanager
-def locked_file(recipe, key):
+def locked_file(recipe: str, key: str) -> collections.abc.Iterator[io.TextIOWrapper]:
     """The file with the state of a session or project. One hook at a time has it."""
     name = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     path = os.path.join(cache_folder(recipe), name)

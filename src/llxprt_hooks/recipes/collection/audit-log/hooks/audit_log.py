@@ -8,6 +8,8 @@ one. This command detects a log that was changed, cut at either end, emptied, re
     python3 .llxprt/hooks/audit_log.py --verify
 """
 
+from __future__ import annotations
+
 import contextlib
 import fcntl
 import hashlib
@@ -15,17 +17,18 @@ import json
 import os
 import stat
 import sys
+import typing
 
-LONGEST = 200  # characters of an argument; of longer ones the length and the hash are kept
-LARGEST = 10 * 1024 * 1024  # bytes, then a new file is begun and one old one is kept
+MAX_LENGTH = 200  # characters of an argument; of longer ones the length and the hash are kept
+MAX_BYTES = 10 * 1024 * 1024  # bytes, then a new file is begun and one old one is kept
 FIELDS = ("tool_name", "source", "reason", "trigger", "notification_type", "message")
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-def shortened(value):
-    if isinstance(value, str) and len(value) > LONGEST:
+def shortened(value: object) -> object:
+    if isinstance(value, str) and len(value) > MAX_LENGTH:
         data = value.encode("utf-8", "surrogatepass")
-        return {"begin": value[:LONGEST], "characters": len(value), "sha256": hashlib.sha256(data).hexdigest()}
+        return {"begin": value[:MAX_LENGTH], "characters": len(value), "sha256": hashlib.sha256(data).hexdigest()}
     if isinstance(value, dict):
         return {key: shortened(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -33,7 +36,7 @@ def shortened(value):
     return value
 
 
-def record(event):
+def record(event: dict[str, typing.Any]) -> dict[str, object]:
     entry = {"at": event["timestamp"], "session": event["session_id"], "event": event["hook_event_name"]}
     entry.update({field: shortened(event[field]) for field in FIELDS if field in event})
     if "tool_input" in event:
@@ -47,11 +50,11 @@ def record(event):
     return entry
 
 
-def line_hash(line):
+def line_hash(line: bytes) -> str:
     return hashlib.sha256(line).hexdigest()
 
 
-def state_folder(project):
+def state_folder(project: str) -> int:
     """The folder of the log, opened. Nothing on the way to it may be a link, which would lead out of the project."""
     folder = os.open(project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for name in (".llxprt", "state"):
@@ -70,14 +73,14 @@ def state_folder(project):
     return folder
 
 
-def open_in(folder, name, flags=FLAGS):
+def open_in(folder: int, name: str, flags: int = FLAGS) -> typing.BinaryIO:
     opened = os.open(name, flags, 0o600, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(opened).st_mode):
         raise OSError(f"{name} is not a regular file")
     return os.fdopen(opened, "r+b" if flags & os.O_RDWR else "rb")
 
 
-def anchor_file(project):
+def anchor_file(project: str) -> str:
     """Where the number and the hash of the first and last line are kept: out of reach of tools in the project."""
     base = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     folder = os.path.join(base, "llxprt-hooks", "audit")
@@ -86,15 +89,15 @@ def anchor_file(project):
     return os.path.join(folder, f"{name}.json")
 
 
-def write(project, entry):
+def write(project: str, entry: dict[str, object]) -> None:
     folder = state_folder(project)
     with os.fdopen(os.open(anchor_file(project), FLAGS, 0o600), "r+b") as head:
         fcntl.flock(head, fcntl.LOCK_EX)  # hooks that run at once take turns
         anchor = json.loads(head.read() or b"{}")
         size = os.stat("audit.jsonl", dir_fd=folder).st_size if "audit.jsonl" in os.listdir(folder) else 0
-        if size > LARGEST:
+        if size > MAX_BYTES:
             os.replace("audit.jsonl", "audit.jsonl.1", src_dir_fd=folder, dst_dir_fd=folder)
-        if size > LARGEST or not anchor:
+        if size > MAX_BYTES or not anchor:
             anchor["first"] = anchor.get("last", 0) + 1
         number = anchor.get("last", 0) + 1
         line = json.dumps({"number": number, **entry, "previous": anchor.get("hash", "")}).encode("ascii")
@@ -106,7 +109,7 @@ def write(project, entry):
         head.write(json.dumps(anchor).encode("ascii"))
 
 
-def verify(project):
+def verify(project: str) -> str | None:
     """What is wrong with the log, or None."""
     try:
         with open(anchor_file(project), "rb") as head:
@@ -140,7 +143,7 @@ def verify(project):
     return None if previous == anchor["hash"] else f"line {anchor['last']} is not the one that was written"
 
 
-def main():
+def main() -> None:
     if sys.argv[1:] == ["--verify"]:
         path = os.path.join(os.getcwd(), ".llxprt", "state", "audit.jsonl")
         if problem := verify(os.getcwd()):

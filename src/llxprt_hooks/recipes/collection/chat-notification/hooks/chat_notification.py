@@ -5,17 +5,20 @@ CHAT_WEBHOOK_URL is the incoming webhook of Slack, Mattermost, Rocket.Chat, Goog
 nothing is sent. What leaves the machine is the project's name and one line, never a file, a command or an answer.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess
 import sys
+import typing
 import urllib.parse
 import urllib.request
 
 TIME_LIMIT = 10  # seconds; nobody waits for it
 
 
-def line(event):
+def line(event: dict[str, typing.Any]) -> str | None:
     """What to say, or None."""
     project = os.path.basename(event["cwd"].rstrip("/")) or "/"
     kind = event["hook_event_name"]
@@ -28,7 +31,7 @@ def line(event):
     return None
 
 
-def message(url, text):
+def message(url: str, text: str) -> dict[str, object]:
     """The body that the service at an address expects."""
     if "discord" in (urllib.parse.urlsplit(url).hostname or ""):
         return {"content": text, "allowed_mentions": {"parse": []}}
@@ -37,13 +40,13 @@ def message(url, text):
     return {"text": text}
 
 
-def send(url, body):
+def send(url: str, body: bytes) -> None:
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=TIME_LIMIT) as answer:
         answer.read(1000)
 
 
-def main():
+def main() -> None:
     url = os.environ.get("CHAT_WEBHOOK_URL", "")
     if not url:
         return
@@ -63,6 +66,7 @@ def main():
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+    assert sender.stdin is not None
     sender.stdin.write(json.dumps(message(url, text)).encode())
     sender.stdin.close()
     sender.returncode = 0  # it is not waited for

@@ -5,19 +5,20 @@ Blocks publishing, deploying and pushing, changes to the pipeline itself, and pr
 its secrets. Stops a session that makes too many calls. CI_SAFETY_NET=always makes it active everywhere.
 """
 
+from __future__ import annotations
+
+import collections.abc
 import json
 import os
 import re
 import shlex
 import sys
+import typing
 
 from llxprt_hooks.recipes.collection.parts.call_commands import (
-    LONGEST,
-    SHELL_TOOL,
+    MAX_COMMAND,
     NoCommand,
     command_lines,
-    is_python,
-    languages_in,
     quoted,
 )
 from llxprt_hooks.recipes.collection.parts.call_paths import paths_in
@@ -25,7 +26,7 @@ from llxprt_hooks.recipes.collection.parts.fail_closed import decide
 from llxprt_hooks.recipes.collection.parts.locked_file import locked_file
 from llxprt_hooks.recipes.collection.parts.reading_tools import READING_TOOLS
 
-MOST_CALLS = int(os.environ.get("CI_MAX_TOOL_CALLS") or 200)
+MAX_CALLS = int(os.environ.get("CI_MAX_TOOL_CALLS") or 200)
 
 # Programs, and their actions that are blocked; without any, all of them.
 BLOCKED_ACTIONS = {
@@ -93,7 +94,7 @@ class Refused(Exception):
     """Why a command line cannot be judged."""
 
 
-def words_of(text):
+def words_of(text: str) -> collections.abc.Iterator[tuple[str, list[str]]]:
     """The words of each command in a command line."""
     inner = [found.group(1) or found.group(2) or "" for found in INSIDE.finditer(text)]
     for part in [part for each in (text, *inner) for part in PART.findall(each)]:
@@ -109,7 +110,7 @@ def words_of(text):
             yield os.path.basename(words[0]), words[1:]
 
 
-def leaving(text, depth=0):
+def leaving(text: str, depth: int = 0) -> str | None:
     """The program and action by which something would leave the machine, or None."""
     for program, arguments in words_of(text):
         if depth > 5:
@@ -121,7 +122,8 @@ def leaving(text, depth=0):
             return "git with an alias"
         if re.fullmatch(r"python[\d.]*|py", program) and "-m" in arguments[:-1]:
             module = arguments[arguments.index("-m") + 1]
-            if module in MODULES and (MODULES[module] is None or MODULES[module] & set(actions)):
+            blocked_actions = MODULES.get(module, set())
+            if blocked_actions is None or blocked_actions & set(actions):
                 return f"python -m {module}"
         if program in LEAVES_THE_MACHINE:
             blocked = LEAVES_THE_MACHINE[program]
@@ -135,7 +137,7 @@ def leaving(text, depth=0):
     return None
 
 
-def inside(program, arguments, depth):
+def inside(program: str, arguments: list[str], depth: int) -> str | None:
     """What a shell, `eval` or an interpreter is given to run."""
     if program == "eval":
         return leaving(" ".join(arguments), depth + 1) or "eval"
@@ -157,7 +159,7 @@ def inside(program, arguments, depth):
     return None
 
 
-def uploads(program, arguments):
+def uploads(program: str, arguments: list[str]) -> str | None:
     """Whether curl or wget would send something to another machine."""
     if program not in ("curl", "wget", "http", "https", "xh"):
         return None
@@ -168,12 +170,12 @@ def uploads(program, arguments):
     if program in ("http", "https", "xh"):
         sends = re.search(r"\b(?:POST|PUT|PATCH)\b|\w=", text)
     hosts = re.findall(r"(?:https?://)([\w.-]+)", text) or re.findall(r"(?:^| )([\w-]+\.[\w.-]+)(?:[/: ]|$)", text)
-    local = hosts and all(re.fullmatch(r"localhost|127\.[\d.]+|0\.0\.0\.0", host) for host in hosts)
-    local = local or re.search(r"(?:^| )localhost[:/]", text)
+    local = bool(hosts) and all(re.fullmatch(r"localhost|127\.[\d.]+|0\.0\.0\.0", host) for host in hosts)
+    local = local or bool(re.search(r"(?:^| )localhost[:/]", text))
     return f"{program} with data" if sends and not local else None
 
 
-def changes_pipeline(text):
+def changes_pipeline(text: str) -> bool:
     for program, arguments in words_of(text):
         reads = program in READERS or (program == "git" and set(arguments[:2]) & GIT_READERS)
         if not reads and any(PIPELINE.search(os.path.normpath(each).casefold()) for each in arguments if each):
@@ -182,18 +184,18 @@ def changes_pipeline(text):
     return any(PIPELINE.search(os.path.normpath(path).casefold()) for path in written)
 
 
-def too_many_calls(event):
+def too_many_calls(event: dict[str, typing.Any]) -> bool:
     """Count the session's calls; whether this one is beyond the limit."""
     with locked_file("ci-safety-net", event["session_id"]) as opened:
         count = int(opened.read() or 0) + 1
         opened.seek(0)
         opened.write(str(count))
-    return count > MOST_CALLS
+    return count > MAX_CALLS
 
 
-def check_command(command):
+def check_command(command: str) -> str | None:
     """Why a command line is blocked, or None."""
-    if len(command) > LONGEST:
+    if len(command) > MAX_COMMAND:
         return "this command is too long to be checked"
     try:
         found = leaving(command)
@@ -206,16 +208,15 @@ def check_command(command):
     return "the agent may not change the pipeline that it runs in" if changes_pipeline(command) else None
 
 
-def reason_to_block(event):
+def reason_to_block(event: dict[str, typing.Any]) -> str | None:
     tool, given, folder = event["tool_name"], event["tool_input"], event["cwd"]
     try:
-        lines = command_lines(tool, given, bool(SHELL_TOOL.search(tool)))
+        lines = command_lines(tool, given)
     except NoCommand as error:
         return str(error)
-    languages = languages_in(given)
-    for name, line in lines:
+    for _, line, is_python in lines:
         texts = [line]
-        if is_python(tool, languages, name, line):  # a notebook runs what is after ! as a command
+        if is_python:  # a notebook runs what is after ! as a command
             texts = [f"python3 -c {quoted(line)}", *re.findall(r"(?m)^[ \t]*(?:\w[\w, ]*=[ \t]*)?!!?(.*)", line)]
         if reason := next(filter(None, map(check_command, texts)), None):
             return reason
@@ -226,12 +227,12 @@ def reason_to_block(event):
     return None
 
 
-def main():
+def main() -> str | None:
     if os.environ.get("CI", "").lower() in ("", "0", "false") and os.environ.get("CI_SAFETY_NET") != "always":
         return None
     event = json.loads(sys.stdin.buffer.read())
     if too_many_calls(event):
-        stop = f"more than {MOST_CALLS} tool calls in one CI session: this looks like a loop"
+        stop = f"more than {MAX_CALLS} tool calls in one CI session: this looks like a loop"
         print(json.dumps({"continue": False, "stopReason": stop}))
         return None
     return reason_to_block(event)

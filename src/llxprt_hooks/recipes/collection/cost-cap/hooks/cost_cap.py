@@ -7,6 +7,9 @@ COST_CAP_USD_PER_MILLION_INPUT      dollars per million tokens of the prompt
 COST_CAP_USD_PER_MILLION_OUTPUT     dollars per million tokens of the answer
 """
 
+from __future__ import annotations
+
+import collections.abc
 import contextlib
 import fcntl
 import hashlib
@@ -15,6 +18,7 @@ import os
 import sys
 import tempfile
 import time
+import typing
 
 from llxprt_hooks.recipes.collection.parts.cache_folder import cache_folder
 
@@ -22,7 +26,7 @@ WARN_AT = 0.8
 FORGET_AFTER = 30 * 24 * 3600  # seconds after which a session's account is deleted
 
 
-def number(name):
+def number(name: str) -> float | None:
     value = os.environ.get(name, "")
     try:
         return float(value) if value else None
@@ -33,25 +37,25 @@ def number(name):
 class Budget:
     """What may be spent, and what tokens cost in it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.dollars = number("COST_CAP_USD")
         if self.dollars is None:
-            self.limit, self.input_price, self.output_price = number("COST_CAP_TOKENS") or 1_000_000, 1, 1
+            self.limit, self.input_price, self.output_price = number("COST_CAP_TOKENS") or 1_000_000, 1.0, 1.0
             return
-        prices = number("COST_CAP_USD_PER_MILLION_INPUT"), number("COST_CAP_USD_PER_MILLION_OUTPUT")
-        if None in prices:
+        input_price, output_price = number("COST_CAP_USD_PER_MILLION_INPUT"), number("COST_CAP_USD_PER_MILLION_OUTPUT")
+        if input_price is None or output_price is None:
             sys.exit("COST_CAP_USD needs COST_CAP_USD_PER_MILLION_INPUT and COST_CAP_USD_PER_MILLION_OUTPUT")
-        self.limit, self.input_price, self.output_price = self.dollars, prices[0] / 1e6, prices[1] / 1e6
+        self.limit, self.input_price, self.output_price = self.dollars, input_price / 1e6, output_price / 1e6
 
-    def cost(self, usage):
+    def cost(self, usage: dict[str, int]) -> float:
         return usage["input"] * self.input_price + usage["output"] * self.output_price
 
-    def shown(self, amount):
+    def shown(self, amount: float) -> str:
         return f"{amount:,.0f} tokens" if self.dollars is None else f"${amount:,.2f}"
 
 
 @contextlib.contextmanager
-def account(session_id):
+def account(session_id: str) -> collections.abc.Iterator[dict[str, int]]:
     """What a session has used so far; changes are kept. Only one hook at a time has it."""
     folder = cache_folder("cost-cap")
     name = hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -70,7 +74,7 @@ def account(session_id):
             json.dump(used, opened)
 
 
-def begin(path):
+def begin(path: str) -> None:
     """Make an account with nothing used, all at once: another hook never sees it empty."""
     with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(path), encoding="utf-8") as new:
         json.dump({"input": 0, "output": 0, "warned": False}, new)
@@ -79,15 +83,15 @@ def begin(path):
             os.link(new.name, path)
 
 
-def forget_old(folder):
+def forget_old(folder: str) -> None:
     for entry in os.scandir(folder):
         with contextlib.suppress(OSError):
             if time.time() - entry.stat().st_mtime > FORGET_AFTER:
                 os.unlink(entry.path)
 
 
-def tokens(event):
-    """What an answer cost; where nobody says, about four characters are a token."""
+def tokens(event: dict[str, typing.Any]) -> tuple[int, int]:
+    """The cost of an answer; without usage data, assume four characters per token."""
     usage = event["llm_response"].get("usageMetadata") or {}
     spent_in, total = usage.get("promptTokenCount"), usage.get("totalTokenCount")
     if spent_in is None:
@@ -100,7 +104,7 @@ def tokens(event):
     return spent_in, spent_out
 
 
-def main():
+def main() -> None:
     event, budget = json.loads(sys.stdin.buffer.read()), Budget()
     with account(event["session_id"]) as used:
         if event["hook_event_name"] == "BeforeModel":

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """BeforeTool: blocks shell commands that destroy work or the machine, or that run code which nobody has seen.
 
-A command line is read into simple commands, and each program has a rule. Reading is done by tree-sitter-bash if this
-Python has it (`pip install tree-sitter tree-sitter-bash`), otherwise, or where that finds an error, by a small reader
-that refuses more. What cannot be read for certain is blocked: a program named by an expansion, `eval`, text that is
-piped into a shell, code in an argument (`perl -e`).
+A command line is read into simple commands, and each program has a rule. What cannot be read for certain is
+blocked: a program named by an expansion, `eval`, `case`, text that is piped into a shell, code in an argument
+(`perl -e`).
 
 A seat belt, not a sandbox: what a script, a test or a `make` target does is not seen.
 """
+
+from __future__ import annotations
 
 import ast
 import itertools
@@ -17,7 +18,7 @@ import re
 import sys
 
 from llxprt_hooks.recipes.collection.parts.call_commands import (
-    LONGEST,
+    MAX_COMMAND,
     PYTHON,
     SHELL,
     SHELL_NAMES,
@@ -25,7 +26,6 @@ from llxprt_hooks.recipes.collection.parts.call_commands import (
     NoCommand,
     command_lines,
     folders_of,
-    is_python,
     languages_in,
 )
 from llxprt_hooks.recipes.collection.parts.dangerous_commands.judge import Judge
@@ -39,7 +39,7 @@ from llxprt_hooks.recipes.collection.parts.fail_closed import decide
 PERHAPS_SHELL = re.compile(r"[Ee]xecut|((^|[_-])r|R)un$")
 
 
-def magic_reason(judge, sign, text):
+def magic_reason(judge: Judge, sign: str, text: str) -> str | None:
     """Why a line that a notebook runs is blocked: !command, %magic."""
     word, _, rest = text.strip().partition(" ")
     if sign[0] == "!" or (sign == "%" and word in ("sx", "system")):
@@ -54,9 +54,9 @@ def magic_reason(judge, sign, text):
     return f"what %{word} runs is not checked" if found else None
 
 
-def python_reason(judge, text):
+def python_reason(judge: Judge, text: str) -> str | None:
     """Why code for a tool that runs Python is blocked, or None."""
-    if len(text) > LONGEST:
+    if len(text) > MAX_COMMAND:
         return "it is too long to be checked"
     if fenced := re.fullmatch(r"\s*```\w*\n(.*?)\n?```\s*", text, re.DOTALL):
         text = fenced.group(1)
@@ -79,24 +79,24 @@ def python_reason(judge, text):
     return None
 
 
-def line_reason(judge, line):
+def line_reason(judge: Judge, line: str) -> str | None:
     """Why a command line is blocked, or None."""
     if line.lstrip().startswith("-"):
         return "it begins with an option: the name of the program must be in an argument such as `command`"
     return judge.text(line)
 
 
-def judge_call(tool, given, project):
+def judge_call(tool: str, given: dict[str, object], project: str) -> str | None:
     """Why a call of a tool that runs commands is blocked, or None."""
     languages = languages_in(given)
-    is_shell = not PERHAPS_SHELL.search(tool) or SHELL_TOOL.search(tool) or languages & (PYTHON | SHELL)
+    is_shell = not PERHAPS_SHELL.search(tool) or bool(SHELL_TOOL.search(tool) or languages & (PYTHON | SHELL))
     try:
         lines, folders = command_lines(tool, given, is_shell), folders_of(given, project)
     except NoCommand as error:
         return str(error)
-    for (name, line), folder in itertools.product(lines, folders):
+    for (name, line, is_python), folder in itertools.product(lines, folders):
         judge = Judge(project, folder)
-        if reason := (python_reason if is_python(tool, languages, name, line) else line_reason)(judge, line):
+        if reason := (python_reason if is_python else line_reason)(judge, line):
             if name in SHELL_NAMES:
                 return reason
             script = os.path.basename(__file__)
@@ -104,7 +104,7 @@ def judge_call(tool, given, project):
     return None
 
 
-def main():
+def main() -> str | None:
     try:
         call = json.loads(sys.stdin.buffer.read())
         return judge_call(call["tool_name"], call["tool_input"], call["cwd"])

@@ -4,6 +4,8 @@
 The model has to know: otherwise its next edit looks for text that is no longer there.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import shutil
@@ -41,7 +43,7 @@ FORMATTERS = {
 RUN_CODE_OF_THE_PROJECT = {"prettier", "rubocop", "ktlint", "nixfmt"}
 
 
-def formatter(path, project):
+def formatter(path: str, project: str) -> list[str] | None:
     """The command for a file: the project's own tools come first, if it is approved, then those on the search path."""
     approved = is_approved(project)
     own = [os.path.join(project, folder) for folder in (".venv/bin", "venv/bin", "node_modules/.bin")]
@@ -57,12 +59,12 @@ def formatter(path, project):
     return None
 
 
-def content(path):
+def content(path: str) -> bytes:
     with open(path, "rb") as opened:
         return opened.read()
 
 
-def formatted(path, command, project):
+def formatted(path: str, command: list[str], project: str) -> str | None:
     """What to tell the model, or None."""
     before, program = content(path), os.path.basename(command[0])
     shown = os.path.relpath(path, project)
@@ -80,7 +82,7 @@ def formatted(path, command, project):
     return f"{shown} was formatted by {program} after this call: read it again before you change it."
 
 
-def main():
+def main() -> None:
     call = json.loads(sys.stdin.buffer.read())
     project = os.path.realpath(call["cwd"])
     if call["tool_response"].get("error"):

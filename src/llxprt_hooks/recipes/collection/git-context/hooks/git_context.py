@@ -5,6 +5,8 @@ Names of files and branches and the words of commits are other people's text. So
 that is marked as data, not as a system message, which the model would take for instructions.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess
@@ -12,9 +14,9 @@ import sys
 
 from llxprt_hooks.recipes.collection.parts.project_approval import is_approved
 
-MOST_FILES = 20
-MOST_COMMITS = 3
-LONGEST_LINE = 160
+MAX_FILES = 20
+MAX_COMMITS = 3
+MAX_LINE = 160
 
 
 # Settings of a repository that would have git run a program.
@@ -22,7 +24,7 @@ RUN_NOTHING = ["core.fsmonitor=false", "core.hooksPath=/dev/null", "core.pager=c
                "log.showSignature=false", "gpg.program=false", "diff.external=", "credential.helper="]  # fmt: skip
 
 
-def git(*arguments):
+def git(*arguments: str) -> list[str]:
     """The lines that git prints, none where it fails; it writes nothing.
 
     Filters cannot be switched off in general: `status` runs them, `log` and `symbolic-ref` do not.
@@ -40,10 +42,10 @@ def git(*arguments):
         return []
     if done.returncode != 0:
         return []
-    return [line[:LONGEST_LINE] for line in done.stdout.decode("utf-8", "replace").splitlines()]
+    return [line[:MAX_LINE] for line in done.stdout.decode("utf-8", "replace").splitlines()]
 
 
-def context(project):
+def context(project: str) -> str | None:
     approved = is_approved(project)
     if approved:
         status = git("status", "--short", "--branch", "--untracked-files=normal")
@@ -56,16 +58,16 @@ def context(project):
     if not approved:
         lines.append("Uncommitted files are not listed: the project is not approved.")
     elif files:
-        lines += [f"Uncommitted ({len(files)}):", *files[:MOST_FILES]]
-        lines += [f"… and {len(files) - MOST_FILES} more"] if len(files) > MOST_FILES else []
+        lines += [f"Uncommitted ({len(files)}):", *files[:MAX_FILES]]
+        lines += [f"… and {len(files) - MAX_FILES} more"] if len(files) > MAX_FILES else []
     else:
         lines.append("Nothing is uncommitted.")
-    commits = git("log", f"--max-count={MOST_COMMITS}", "--format=%h %s")
+    commits = git("log", f"--max-count={MAX_COMMITS}", "--format=%h %s")
     lines += ["Last commits:", *commits] if commits else []
     return "\n".join(lines)
 
 
-def main():
+def main() -> None:
     event = json.loads(sys.stdin.buffer.read())
     request, state = event["llm_request"], context(event["cwd"])
     if not state:

@@ -1,15 +1,18 @@
 """Judges a command line."""
 
+from __future__ import annotations
+
+import collections.abc
 import fnmatch
 import itertools
 import os
 import re
 
-from llxprt_hooks.recipes.collection.parts.call_commands import LONGEST
-from llxprt_hooks.recipes.collection.parts.dangerous_commands.command_line import (
-    DEEPEST,
+from llxprt_hooks.recipes.collection.parts.call_commands import MAX_COMMAND
+from llxprt_hooks.recipes.collection.parts.dangerous_commands.command_reader import (
     END,
     MARK,
+    MAX_NESTING,
     PROCESS,
     UNKNOWN,
     UNKNOWN_WORDS,
@@ -20,13 +23,12 @@ from llxprt_hooks.recipes.collection.parts.dangerous_commands.command_line impor
     assignment,
     is_unknown,
     plain,
+    read,
 )
-from llxprt_hooks.recipes.collection.parts.dangerous_commands.command_reader import read
-from llxprt_hooks.recipes.collection.parts.dangerous_commands.file_rules import disks
-from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_rules import RULES, database_tool
+from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_rules import RULES, database_tool, disks
 from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_words import (
     INTERPRETERS,
-    MOST_MEANINGS,
+    MAX_MEANINGS,
     SHELLS,
     STDIN,
     braces,
@@ -75,20 +77,22 @@ LOOKUP = re.compile(
 class Judge:
     """Finds the first reason to block. `folder` is where commands run; `cd` changes it, None is unknown."""
 
-    def __init__(self, project, folder):
+    def __init__(self, project: str, folder: str | None) -> None:
         self.project = os.path.realpath(project)
         self.folder = folder
         self.depth = 0
-        self.values = {}  # of the variables that the command line sets; None where they cannot be known
+        # Of the variables that the command line sets; None where they cannot be known.
+        self.values: dict[str, list[str] | None] = {}
         self.knows_values = True
-        self.made = set()  # folders that the command line makes
-        self.written = {}  # files that the command line writes, and their text if it is known
-        self.upstream = []
+        self.made: set[str] = set()  # folders that the command line makes
+        self.written: dict[str, str] = {}  # files that the command line writes, and their text if it is known
+        self.upstream: list[Command] = []
+        self.operator = ""
         self.current = Command()
 
-    def text(self, text):
+    def text(self, text: str) -> str | None:
         """Why this command line is blocked, or None."""
-        if len(text) > LONGEST or self.depth >= DEEPEST:
+        if len(text) > MAX_COMMAND or self.depth >= MAX_NESTING:
             return "it is too long or too deeply nested to be checked"
         try:
             script = read(text)
@@ -105,19 +109,19 @@ class Judge:
         self.depth -= 1
         return reason
 
-    def inside(self, text):
+    def inside(self, text: str) -> str | None:
         """Judge a text that another shell runs: its `cd` does not count here."""
         folder = self.folder
         reason = self.text(text)
         self.folder = folder
         return reason
 
-    def script(self, script):
+    def script(self, script: list[tuple[list[Command] | str, str]]) -> str | None:
         folders = []
         for pipeline, operator in script:
             if pipeline == "enter":
                 folders.append(self.folder)
-            elif pipeline == "leave":
+            elif isinstance(pipeline, str):
                 self.folder = folders.pop()
             else:
                 for index, command in enumerate(pipeline):
@@ -128,7 +132,7 @@ class Judge:
 
     # What words mean.
 
-    def collect_values(self, script):
+    def collect_values(self, script: list[tuple[list[Command] | str, str]]) -> None:
         """The values that each variable may have, whatever the order in which commands run."""
         for pipeline, _ in script:
             for command in pipeline if isinstance(pipeline, list) else ():
@@ -148,13 +152,14 @@ class Judge:
                 if command.words and command.words[0] in ("source", "."):
                     self.knows_values = False
 
-    def may_be(self, name, word):
-        if word is None or self.values.get(name, []) is None:
+    def may_be(self, name: str, word: str | None) -> None:
+        known = self.values.setdefault(name, [])
+        if word is None or known is None:
             self.values[name] = None
         else:
-            self.values.setdefault(name, []).append(word)
+            known.append(word)
 
-    def meanings(self, word, names=()):
+    def meanings(self, word: str, names: tuple[str, ...] = ()) -> list[str]:
         """What a word may stand for: each a string in which what is not known is marked."""
         pieces = []
         for piece in re.split(f"([{VARIABLE}{VARIABLE_WORDS}][^{END}]*{END})", word):
@@ -170,24 +175,25 @@ class Judge:
                 pieces.append(values)  # with patterns left alive: the words of a loop are expanded before
             else:
                 pieces.append([unknown if re.search(r"[\s*?\[]", value) else value for value in values])
-        if count(pieces) > MOST_MEANINGS:
+        if count(pieces) > MAX_MEANINGS:
             return [UNKNOWN_WORDS]
         return ["".join(chosen) for chosen in itertools.product(*pieces)]
 
-    def variable(self, name, names):
+    def variable(self, name: str, names: tuple[str, ...]) -> list[str] | None:
         """The values of a variable, None if they cannot be known; `names` are the variables it is looked up for."""
         if not self.knows_values or name in names or len(names) > 5:
             return None
         if name in self.values:
             words = self.values[name]
-            if words is None or len(words) > MOST_MEANINGS:
+            if words is None or len(words) > MAX_MEANINGS:
                 return None
             values = [each for word in words for each in self.meanings(word, (*names, name))]
-            return values if len(values) <= MOST_MEANINGS else None
+            return values if len(values) <= MAX_MEANINGS else None
         known = {"HOME": os.path.expanduser("~"), "PWD": self.folder, "TMPDIR": os.environ.get("TMPDIR") or "/tmp"}
-        return [known[name]] if known.get(name) else None
+        value = known.get(name)
+        return [value] if value else None
 
-    def command(self, command, upstream):
+    def command(self, command: Command, upstream: list[Command]) -> str | None:
         for target in command.written_to:
             if reason := first(self.write(path, command) for path in self.meanings(target)):
                 return reason
@@ -198,13 +204,13 @@ class Judge:
                 if reason := self.inside(plain(value)):
                     return reason
         alternatives = [self.meanings(word) for word in command.words]
-        if count(alternatives) > MOST_MEANINGS:
+        if count(alternatives) > MAX_MEANINGS:
             alternatives = [each if len(each) == 1 else [UNKNOWN_WORDS] for each in alternatives]
         self.current, self.upstream = command, upstream
         chosen = itertools.product(*alternatives)
         return first(self.program([each for word in words for each in braces(word)]) for words in chosen)
 
-    def program(self, words):
+    def program(self, words: list[str]) -> str | None:
         """Judge a program with its arguments."""
         words = list(words)
         if not words:
@@ -230,7 +236,7 @@ class Judge:
             return rule(self, words[1:])
         return None if program in JUST_TEXT else self.unknown(words)
 
-    def unknown(self, words):
+    def unknown(self, words: list[str]) -> str | None:
         """A program without a rule may run another one that it is given, as `sudo` does."""
         for index, word in enumerate(words[1:], start=1):
             program = program_name(word)
@@ -241,7 +247,7 @@ class Judge:
                 return reason
         return None
 
-    def wrapped(self, program, arguments):
+    def wrapped(self, program: str, arguments: list[str]) -> str | None:
         """Judge what `sudo`, `timeout` and the like run; where an option is not known, both ways to read it."""
         valued, before = WRAPPERS.get(program, ("", 0))
         words, unsure = list(arguments), False
@@ -273,28 +279,28 @@ class Judge:
             before = 0
         return first(self.program(words[start:]) for start in ({before, before + 1} if unsure else {before}))
 
-    def ran(self, path, text):
+    def ran(self, path: str, text: str) -> str | None:
         """Judge a file that this command line has written and now runs."""
         if text and not re.match(r"#!.*(?:python|node|perl|ruby)", text):
             return self.inside(text)
         return f"{shown(path)} is written and run in one go: write it, check it, and run it in a call of its own"
 
-    def stdin_program(self, program, judged):
+    def stdin_program(self, program: str, judged: collections.abc.Callable[[str], str | None]) -> str | None:
         """Judge a program that is read from stdin: a text is judged, a file counts as a script."""
         kind, value = self.current.stdin or ("", None)
-        if kind == "file" and PROCESS not in value and not STDIN.fullmatch(value):
+        if kind == "file" and value is not None and PROCESS not in value and not STDIN.fullmatch(value):
             return self.run_file(program, value)
         if kind == "text" and value is not None:
             return judged(value)
         return f"{program} would run what it reads from a pipe or terminal: put the commands in the call itself"
 
-    def run_file(self, program, path):
+    def run_file(self, program: str, path: str) -> str | None:
         if PROCESS in path:
             return f"{program} would run what another program prints: save it to a file and check it first"
         text = self.written.get(self.place(path))
         return None if text is None else self.ran(path, text if program in SHELLS else "")
 
-    def shell(self, program, arguments):
+    def shell(self, program: str, arguments: list[str]) -> str | None:
         operand, rest = None, list(arguments)
         while rest:
             word = rest.pop(0)
@@ -326,7 +332,7 @@ class Judge:
 
     replaces = False  # whether `{}` in words stands for a file
 
-    def interpreter(self, program, arguments):
+    def interpreter(self, program: str, arguments: list[str]) -> str | None:
         options = INTERPRETERS[program]
         is_python = program in ("python", "pypy")
         for index, word in enumerate(arguments):
@@ -338,9 +344,8 @@ class Judge:
                 runs_text = module in ("timeit", "code", "pdb", "trace", "cProfile")
                 texts = [each for each in operands(rest) if not re.fullmatch(r"[\w./-]+", each)] if runs_text else []
                 return first(self.code(program, f"-m {module}", text) for text in texts)
-            if code or long:
-                text = (code or long).group(1) or (following or [""])[0]
-                return self.code(program, word, text)
+            if found := code or long:
+                return self.code(program, word, found.group(1) or (following or [""])[0])
             if word in ("--version", "-V", "--help", "-h", "-v", "--check", "-l", "-i"):
                 return None
             if STDIN.fullmatch(word):
@@ -356,7 +361,7 @@ class Judge:
             return None
         return self.stdin_program(program, lambda text: self.code(program, "-", text))
 
-    def code(self, program, option, text):
+    def code(self, program: str, option: str, text: str) -> str | None:
         if not MARK.search(text):
             if program in ("python", "pypy") and is_harmless_python(plain(text)):
                 return None
@@ -368,7 +373,7 @@ class Judge:
 
     # Paths.
 
-    def place(self, path):
+    def place(self, path: str) -> str:
         """The absolute path; one that begins with a mark cannot be known."""
         if re.match(r"~(?=/|$)", path):
             path = os.path.expanduser("~") + path[1:] if "HOME" not in self.values else UNKNOWN
@@ -376,12 +381,12 @@ class Judge:
             return UNKNOWN
         return os.path.normpath(os.path.join(self.folder or "/", path))
 
-    def temporary(self, place):
+    def temporary(self, place: str) -> bool:
         scratch = {os.path.realpath(each) + "/" for each in (os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp")}
         free = tuple(folder for folder in scratch if not self.project.startswith(folder))
         return place.startswith(free) if free else False
 
-    def too_much(self, path, whole_is_fine=False):
+    def too_much(self, path: str, whole_is_fine: bool = False) -> str | None:
         """Why files at this path should not be deleted or moved away; None where they are a part of the project."""
         place = self.place(path)
         if MARK.search(place):
@@ -409,7 +414,7 @@ class Judge:
                 return f"{shown(path)} is {GIT_OR_HOOKS[part]}"
         return None
 
-    def write(self, path, command=None):
+    def write(self, path: str, command: Command | None = None) -> str | None:
         """Why nothing should be written to this path; what is written is kept in mind."""
         place = self.place(path)
         if mark := MARK.search(place):
@@ -431,7 +436,7 @@ class Judge:
         return f"{shown(path)} is {GIT_OR_HOOKS[inside[0]]}" if inside[0] in GIT_OR_HOOKS else None
 
 
-def is_fork_bomb(text):
+def is_fork_bomb(text: str) -> bool:
     for found in re.finditer(
         r"(?:function\s{1,9})?([\w:.-]{1,50})\s{0,9}(?:\(\s{0,9}\))?\s{0,9}\{([^{}]{1,500})\}", text
     ):

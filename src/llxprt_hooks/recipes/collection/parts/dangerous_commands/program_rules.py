@@ -1,52 +1,355 @@
-"""Rules for all other programs, and which program has which rule."""
+"""Rules for programs, and which program has which rule.
 
+A rule gets the judge and the arguments of its program, and gives a reason to block the command, or None.
+"""
+
+from __future__ import annotations
+
+import collections.abc
 import os
 import re
 
-from llxprt_hooks.recipes.collection.parts.dangerous_commands.command_line import MARK, PROCESS, plain
-from llxprt_hooks.recipes.collection.parts.dangerous_commands.file_rules import (
-    awk,
-    cd,
-    chmod,
-    cp,
-    dd,
-    disks,
-    find,
-    mkdir,
-    mv,
-    rm,
-    sed,
-    tar,
-    unknown_folder,
-    unzip,
-    write_to,
-    xargs,
+from llxprt_hooks.recipes.collection.parts.dangerous_commands.command_reader import (
+    MARK,
+    PROCESS,
+    UNKNOWN,
+    UNKNOWN_WORDS,
+    is_unknown,
+    plain,
 )
-from llxprt_hooks.recipes.collection.parts.dangerous_commands.git_rules import git_clone_or_other
 from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_words import (
+    INTERPRETERS,
+    SHELLS,
     STDIN,
     because,
     first,
     has,
     operands,
+    program_name,
     short_options,
     shown,
     value_of,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from llxprt_hooks.recipes.collection.parts.dangerous_commands.judge import Judge
 
-def kill(judge, arguments):
+# Programs that read, write, move or delete files.
+
+
+def rm(judge: Judge, arguments: list[str]) -> str | None:
+    targets = operands(arguments)
+    may_be_option = any(word.startswith(UNKNOWN_WORDS) for word in targets)
+    recursive = "r" in short_options(arguments).lower() or has(arguments, "--recursive") or may_be_option
+    reasons = [judge.too_much(target) for target in targets]
+    if not recursive:  # `rm .` does nothing
+        reasons = [why for why, target in zip(reasons, targets) if why and not re.fullmatch(r"\.{1,2}/?", target)]
+    return because("it would delete too much", reasons)
+
+
+def write_to(position: slice) -> collections.abc.Callable[[Judge, list[str]], str | None]:
+    """A rule for programs that write to some of their operands."""
+
+    def rule(judge: Judge, arguments: list[str]) -> str | None:
+        targets = list(value_of(arguments, "-t", "--target-directory")) or operands(arguments)[position]
+        return because("it writes where it should not", map(judge.write, targets))
+
+    return rule
+
+
+def cp(judge: Judge, arguments: list[str]) -> str | None:
+    given = operands(arguments)
+    reason = write_to(slice(-1, None))(judge, arguments) if len(given) > 1 or "-t" in arguments else None
+    if not reason and len(given) > 1:  # a copy of a file that was just written counts as written too
+        copied = judge.written.get(judge.place(given[0]))
+        judge.written.pop(judge.place(given[-1]), None)
+        if copied is not None:
+            judge.written[judge.place(given[-1])] = copied
+    return reason
+
+
+def mv(judge: Judge, arguments: list[str]) -> str | None:
+    given = operands(arguments)
+    targets = list(value_of(arguments, "-t", "--target-directory"))
+    sources, targets = (given, targets) if targets else (given[:-1], given[-1:])
+    if any(judge.place(target) == "/dev/null" for target in targets):
+        return "moving something to /dev/null destroys it, and perhaps /dev/null"
+    text = judge.written.get(judge.place(sources[0])) if sources else None
+    reason = because("it would take away too much", map(judge.too_much, sources))
+    reason = reason or because("it writes where it should not", map(judge.write, targets))
+    for target in targets:
+        judge.written.pop(judge.place(target), None)
+        if text is not None:
+            judge.written[judge.place(target)] = text
+    return reason
+
+
+def sed(judge: Judge, arguments: list[str]) -> str | None:
+    scripts, files = [*value_of(arguments, "-e", "--expression", "-f")], operands(arguments)
+    files = [word for word in files if word not in scripts] if scripts else files[1:]
+    scripts = scripts or operands(arguments)[:1]
+    text = "\n".join(map(plain, scripts))
+    if re.search(r"(?:^|[;{}\d$/!])\s*e(?:\s|$)|s(\W)(?:\\.|(?!\1).)*\1(?:\\.|(?!\1).)*\1[gIimp\d]*e", text):
+        return "sed would run a part of its input as a command"
+    written = re.findall(r"(?:^|[;{}\d$/])\s*w\s+(\S+)|\1[gIimp\d]*w\s+(\S+)", text) if "w" in text else []
+    reason = first(judge.write(path) for found in written for path in found if path)
+    if "i" in short_options(arguments) or has(arguments, "--in-place"):
+        reason = reason or first(judge.write(path) for path in files)
+    return f"it changes what it should not: {reason}" if reason else None
+
+
+def awk(judge: Judge, arguments: list[str]) -> str | None:
+    given = operands(arguments)
+    text = re.sub(r"/(?:\\.|[^/\n])*/|\"(?:\\.|[^\"])*\"", '""', plain(" ".join(given[:2])))
+    if any(STDIN.fullmatch(path) for path in value_of(arguments, "-f", "--file")):
+        return "awk would run code from a pipe: put it in the call itself"
+    if re.search(r"\bsystem\s*\(|\bgetline\b|(?<!\|)\|(?!\|)|\bprintf?\b[^;}]*>|@", text):
+        return "awk would run commands or write files from its own code: use the shell for that"
+    return None
+
+
+def chmod(judge: Judge, arguments: list[str]) -> str | None:
+    mode, *places = operands(arguments) or [""]
+    recursive = "R" in short_options(arguments) or has(arguments, "--recursive")
+    for_all = re.fullmatch(r"0?777|a\+rwx|a?=rwx|[goa]*[+=][rx]*w[rx]*|0?000|[ugoa]*-[rwx]*r[rwx]*", mode)
+    if recursive and for_all:
+        return "it changes who may read or write a whole tree"
+    if re.fullmatch(r"[0-7]?[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", mode) and not mode.startswith("0"):
+        return "it lets a program run with another user's rights"
+    return because("it changes too much", (judge.too_much(place, whole_is_fine=True) for place in places))
+
+
+def dd(judge: Judge, arguments: list[str]) -> str | None:
+    return first(judge.write(word[3:]) for word in arguments if word.startswith("of="))
+
+
+def disks(judge: Judge, arguments: list[str]) -> str | None:
+    return None if {"-l", "--list", "-h", "--help"} & set(arguments) else "it changes disks or file systems"
+
+
+TESTS = re.compile(
+    r"-i?(?:name|path|regex|wholename|lname)$|-(?:mtime|mmin|ctime|atime|amin|size|empty|newer|user|perm)"
+)
+
+
+def found_by(arguments: list[str]) -> collections.abc.Iterator[str]:
+    """The paths that `find` may give, as far as it goes: below a place if there is a test, else the place itself."""
+    arguments = [word for word in arguments if word not in ("-L", "-H", "-P")]
+    length = next((i for i, word in enumerate(arguments) if word.startswith(("-", "(", "!", "\\"))), len(arguments))
+    tests = [(i, word) for i, word in enumerate(arguments)
+             if TESTS.match(word) and arguments[i - 1] not in ("!", "-not", "-o", "-or")]  # fmt: skip
+    everything = all(not re.search(r"\w", "".join(arguments[i + 1 : i + 2])) for i, word in tests)
+    for place in arguments[:length] or ["."]:
+        yield f"{place}/*" if everything else f"{place}/found"
+
+
+def find(judge: Judge, arguments: list[str]) -> str | None:
+    paths = list(found_by(arguments))
+    if "-delete" in arguments and (reason := rm(judge, ["-r", *paths])):
+        return reason
+    if reason := first(map(judge.write, value_of(arguments, "-fprint", "-fprintf", "-fls", "-fprint0"))):
+        return reason
+    for index, word in enumerate(arguments):
+        if re.fullmatch(r"-(?:exec|execdir|ok|okdir)", word):
+            rest = arguments[index + 1 :]
+            end = next((i for i, each in enumerate(rest) if each in (";", "\\;", "+")), len(rest))
+            if reason := over_files(judge, rest[:end], paths):
+                return reason
+    return None
+
+
+def over_files(judge: Judge, words: list[str], paths: list[str]) -> str | None:
+    """Judge a command that `find` or `xargs` runs for some paths."""
+    if any(word != "{}" and "{}" in plain(word) for word in words[1:]) and program_name((words or [""])[0]) in SHELLS:
+        return "it runs a text that contains file names"
+    judge.replaces = True
+    at = [index for index, word in enumerate(words) if plain(word) == "{}"]
+    filled = [each for word in words for each in (paths if plain(word) == "{}" else [word])]
+    reason = judge.program(filled if at else [*words, *paths])
+    judge.replaces = False
+    return reason
+
+
+def xargs(judge: Judge, arguments: list[str]) -> str | None:
+    words = list(arguments)
+    while words and words[0].startswith("-"):
+        option = words.pop(0)
+        if option in ("-I", "-n", "-P", "-L", "-d", "-s", "-a", "-E") and words:
+            value = words.pop(0)
+            if option == "-I":
+                words = [word.replace(value, "{}") for word in words]
+    if not words:
+        return None
+    program = program_name(words[0])
+    runs_file = program in INTERPRETERS and any(re.match(r"-m|[\w./-]+\.\w+$", word) for word in words[1:])
+    if (program in SHELLS or program in INTERPRETERS or program in ("env", "eval", "sudo", "xargs")) and not runs_file:
+        return f"xargs would hand text that nobody has seen to {program}: use a loop, or name the files"
+    return over_files(judge, words, list(piped_paths(judge)))
+
+
+def piped_paths(judge: Judge) -> list[str]:
+    """The paths that a pipe leads to `xargs`, if the program that lists them is known."""
+    source, *filters = [command.words for command in judge.upstream] or [[]]
+    if any(
+        program_name((words or [""])[0]) not in ("grep", "egrep", "sort", "head", "tail", "uniq", "rg")
+        for words in filters
+    ):
+        return [UNKNOWN]
+    program, arguments = (program_name(source[0]), source[1:]) if source else ("", [])
+    if any(map(is_unknown, arguments)):
+        return [UNKNOWN]
+    if program == "find":
+        narrowed = any(re.search(r"\w{2}", word) for words in filters for word in operands(words[1:]))
+        return [re.sub(r"\*$", "found", place) if narrowed else place for place in found_by(arguments)]
+    if program == "git" and arguments[:1] in (["ls-files"], ["diff"]):
+        return ["./found"] if len(arguments) > 1 or filters else ["./*"]
+    if program in ("grep", "rg", "egrep", "ag", "fd"):
+        places = [each for each in operands(arguments)[1:] if "/" in each]
+        return [f"{place}/found" for place in places] or ["./found"]
+    return [UNKNOWN]
+
+
+def cd(judge: Judge, arguments: list[str]) -> None:
+    target = (operands(arguments) or ["~"])[0]
+    place = UNKNOWN if target == "-" else judge.place(target)
+    certain = os.path.isdir(plain(place)) or judge.operator in ("&&", "||") or place in judge.made
+    judge.folder = None if MARK.search(place) or re.search(r"[*?\[]", place) or not certain else place
+
+
+def mkdir(judge: Judge, arguments: list[str]) -> None:
+    judge.made = judge.made | {judge.place(word) for word in operands(arguments)}
+
+
+def unknown_folder(judge: Judge, arguments: list[str]) -> None:
+    judge.folder = None
+
+
+def tar(judge: Judge, arguments: list[str]) -> str | None:
+    text = plain(" ".join(arguments))
+    if re.search(r"--(?:to-command|checkpoint-action|use-compress-program|rsh-command)|(?:^| )-I ?\S*[ /]", text):
+        return "it makes tar run another program"
+    flags = short_options(arguments[:1]) or arguments[0] if arguments else ""
+    places = list(value_of(arguments, "-C", "--directory"))
+    if "x" in flags or has(arguments, "--extract"):
+        reason = first(judge.write(place + "/x") for place in places) or ("P" in flags and "it may write anywhere")
+        return f"it unpacks where it should not: {reason}" if reason else None
+    if has(arguments, "--remove-files"):
+        return because("tar would take away too much", map(judge.too_much, operands(arguments)[1:]))
+    return None
+
+
+def unzip(judge: Judge, arguments: list[str]) -> str | None:
+    return first(judge.write(place + "/x") for place in value_of(arguments, "-d"))
+
+
+# git.
+
+GIT_RUNS = re.compile(
+    r"(?i)(?:alias\..*|core\.(?:pager|editor|sshcommand|fsmonitor|hookspath|askpass|gitproxy)|sequence\.editor|gpg\..*"
+    r"|diff\.(?:external|.*\.(?:command|textconv))|filter\..*|merge\..*\.driver|credential\..*helper|pager\..*"
+    r"|(?:diff|merge)tool\..*|interactive\.difffilter|uploadpack\..*|protocol\..*allow"
+    r"|remote\..*\.(?:uploadpack|receivepack|proxy)"
+    r"|include.*\.path|clean\.requireforce|receive\.deny.*)$"
+)
+
+
+def git(judge: Judge, arguments: list[str]) -> str | None:
+    arguments = list(arguments)
+    folder = judge.folder
+    while arguments and arguments[0].startswith("-"):
+        option = arguments.pop(0)
+        value = option.partition("=")[2]
+        if option in ("-C", "-c", "--git-dir", "--work-tree", "--exec-path", "--config-env") and arguments:
+            value = arguments.pop(0)
+        if option.startswith(("-c", "--config-env")) and GIT_RUNS.match(plain(value).split("=")[0]):
+            return "this git setting runs a program or removes a safety"
+        if option.startswith("--exec-path="):
+            return "it makes git run other programs than its own"
+        if option in ("-C", "--work-tree"):
+            judge.folder = judge.place(value)
+    action, rest = (plain(arguments[0]), [plain(word) for word in arguments[1:]]) if arguments else ("", [])
+    reason = git_action(judge, action, rest)
+    judge.folder = folder
+    return reason
+
+
+def git_action(judge: Judge, action: str, rest: list[str]) -> str | None:
+    if MARK.search(action):
+        return "what git does depends on an expansion: write it out"
+    short, force = short_options(rest), has(rest, "--force")
+    targets = operands(rest)
+    everything = any(re.fullmatch(r"\.|\./|\.\./?|\*|:/?|:\(.*\).*|/.*|\*\*?/?\*?|:[!/^].*", word) for word in targets)
+    if any(has(rest, each) for each in ("--upload-pack", "--receive-pack")) or any("ext::" in word for word in rest):
+        return "it makes git run another program"
+    if action in ("grep", "difftool", "mergetool") and re.search(
+        r"(?:^| )(?:-O|--open-files|-x|--extcmd)", " ".join(rest)
+    ):
+        return "it makes git run another program"
+    if action == "config" and any(GIT_RUNS.match(word) for word in targets[:1]) and len(targets) > 1:
+        return "this git setting runs a program or removes a safety"
+    if action in ("rebase", "bisect", "submodule"):
+        texts = list(value_of(rest, "--exec", "-x")) if action == "rebase" else []
+        if rest[:1] in (["run"], ["foreach"]):
+            texts = [" ".join(word for word in rest[1:] if word != "--recursive")]
+        if reason := first(map(judge.inside, texts)):
+            return reason
+    if action == "push":
+        refspecs = [word for word in targets if word.startswith("+")]
+        forced = force and not all(word.startswith("--force-") for word in rest if "--forc" in word)
+        if "f" in short or forced or has(rest, "--mirror") or refspecs or has(rest, "--prune"):
+            return "a forced push overwrites what others have pushed; --force-with-lease does not"
+        if "d" in short or has(rest, "--delete") or any(re.match(r":.", word) for word in targets):
+            return "it deletes a branch or tag on the server"
+        return None
+    lost = {
+        "reset": has(rest, "--hard") or has(rest, "--merge"),
+        "clean": ("f" in short or force) and "n" not in short and not has(rest, "--dry-run"),
+        "checkout": everything or "f" in short or force or has(rest, "--pathspec-from-file"),
+        "switch": "f" in short or force or has(rest, "--discard-changes"),
+        "restore": everything
+        and (not (has(rest, "--staged") or "S" in short) or has(rest, "--worktree") or "W" in short),
+        "rm": (everything and "--cached" not in rest) or ("f" in short and "r" in short and everything),
+        "stash": rest[:1] in (["clear"], ["drop"]),
+        "branch": "D" in short or ("f" in short) or (force and ("d" in short or has(rest, "--delete"))),
+        "submodule": rest[:1] == ["deinit"] and ("f" in short or force),
+        "worktree": rest[:1] == ["remove"] and ("f" in short or force),
+        "reflog": rest[:1] in (["expire"], ["delete"]),
+        "update-ref": "d" in short or "--stdin" in rest,
+        "gc": any(word.startswith("--prune=") and word != "--prune=never" for word in rest),
+        "prune": "n" not in short,
+        "read-tree": "u" in short or has(rest, "--reset"),
+        "checkout-index": "f" in short,
+        "filter-branch": True,
+        "filter-repo": True,
+        "replace": True,
+    }
+    return f"git {action} in this form throws work away: commit or stash it first" if lost.get(action) else None
+
+
+def git_clone_or_other(judge: Judge, arguments: list[str]) -> str | None:
+    if arguments[:1] == ["clone"]:
+        given = operands(arguments[1:])
+        made = given[1] if len(given) > 1 else re.sub(r"\.git$", "", os.path.basename(given[0])) if given else ""
+        judge.made = judge.made | {judge.place(made)}
+    return git(judge, arguments)
+
+
+# All others.
+
+
+def kill(judge: Judge, arguments: list[str]) -> str | None:
     targets = [word for word in arguments[1:] if word == "-1"] or (["-1"] if arguments[-2:] == ["--", "-1"] else [])
     return "it would end every process of the user" if targets else None
 
 
-def pkill(judge, arguments):
+def pkill(judge: Judge, arguments: list[str]) -> str | None:
     by_user = "u" in short_options(arguments) or has(arguments, "--euid") or has(arguments, "--user")
     patterns = [word for word in operands(arguments) if not re.search(r"\w", plain(word))]
     return "it would end processes without a look at which" if by_user or patterns else None
 
 
-def sql(judge, arguments):
+def sql(judge: Judge, arguments: list[str]) -> str | None:
     texts = [*arguments]
     for command in [*judge.upstream, judge.current]:
         texts += command.words
@@ -63,7 +366,7 @@ def sql(judge, arguments):
     return None
 
 
-def download(judge, arguments):
+def download(judge: Judge, arguments: list[str]) -> str | None:
     """Keep in mind where a download is written to."""
     to = [*value_of(arguments, "-o", "--output", "--output-document", "-O")]
     links = [word for word in operands(arguments) if re.search(r"[:.]", word)]
@@ -72,7 +375,7 @@ def download(judge, arguments):
     return because("it writes where it should not", (why for why in reasons if why and "expansion" not in why))
 
 
-def rsync(judge, arguments):
+def rsync(judge: Judge, arguments: list[str]) -> str | None:
     given = operands(arguments)
     remote = [word for word in given if re.match(r"[\w.@-]+:", word)]
     if reason := text_rule("-e", "--rsh", "--rsync-path")(judge, arguments):
@@ -86,7 +389,7 @@ def rsync(judge, arguments):
     return None if not given or given[-1] in remote else first(judge.write(place) for place in given[-1:])
 
 
-def ssh(judge, arguments):
+def ssh(judge: Judge, arguments: list[str]) -> str | None:
     words = list(arguments)
     while words and words[0].startswith("-"):
         option = words.pop(0)
@@ -102,7 +405,7 @@ def ssh(judge, arguments):
     return other.text(" ".join(map(plain, words[1:])))
 
 
-def docker(judge, arguments):
+def docker(judge: Judge, arguments: list[str]) -> str | None:
     words = [plain(word) for word in arguments]
     text = " ".join(words)
     if re.search(
@@ -126,14 +429,14 @@ def docker(judge, arguments):
     return None
 
 
-def cloud(judge, arguments):
+def cloud(judge: Judge, arguments: list[str]) -> str | None:
     words = [plain(word) for word in operands(arguments)]
     deletes = [word for word in words if re.match(r"(?:delete|terminate|destroy|remove|purge|deregister)\b|rb$", word)]
     removes_all = "rm" in words and (has(arguments, "--recursive") or "r" in short_options(arguments))
     return "it would delete things in the cloud" if deletes or removes_all else None
 
 
-def npx(judge, arguments):
+def npx(judge: Judge, arguments: list[str]) -> str | None:
     given = operands(arguments)
     if given and re.match(r"https?:|git\+|github:|file:", given[0]):
         return "it runs code straight off the network: look at it first"
@@ -142,7 +445,7 @@ def npx(judge, arguments):
     return judge.program(given) or database_tool(judge, given)
 
 
-def text_matches(pattern, reason):
+def text_matches(pattern: str, reason: str) -> collections.abc.Callable[[Judge, list[str]], str | None]:
     """A rule for programs whose arguments, as one text, say enough."""
     return lambda judge, arguments: reason if re.search(pattern, plain(" ".join(arguments))) else None
 
@@ -160,10 +463,10 @@ evaluates = text_matches(
 )  # builtins evaluate an index in a name: `a[$(command)]`
 
 
-def text_rule(*options):
+def text_rule(*options: str) -> collections.abc.Callable[[Judge, list[str]], str | None]:
     """A rule for programs that hand a text to a shell: the value of an option, or all operands."""
 
-    def rule(judge, arguments):
+    def rule(judge: Judge, arguments: list[str]) -> str | None:
         joined = [word for word in arguments if options and re.fullmatch(r"-\w+c", word)]  # script -qc …
         texts = list(value_of(arguments, *options, *joined)) if options else operands(arguments)[:1]
         if any(MARK.search(text) for text in texts):
@@ -173,47 +476,47 @@ def text_rule(*options):
     return rule
 
 
-def alias(judge, arguments):
+def alias(judge: Judge, arguments: list[str]) -> str | None:
     return first(judge.inside(plain(word).partition("=")[2]) for word in arguments if "=" in word)
 
 
-def source(judge, arguments):
+def source(judge: Judge, arguments: list[str]) -> str | None:
     path = (arguments or [""])[0]
     if STDIN.fullmatch(path) or MARK.search(path.rpartition("/")[2]) or PROCESS in path:
         return "it runs what another program prints, or a file that is not named: save it and check it first"
     return judge.run_file("source", path)
 
 
-def editor(judge, arguments):
+def editor(judge: Judge, arguments: list[str]) -> str | None:
     scripted = any(re.match(r"-c|--cmd|\+.|-S|-es|-s$|-e$", word) for word in arguments) or judge.current.stdin
     return (
         "the editor would run commands that are not checked: use the file tools" if scripted or judge.upstream else None
     )
 
 
-def make(judge, arguments):
+def make(judge: Judge, arguments: list[str]) -> str | None:
     if any(word.startswith("--eval") for word in arguments) or "-" in value_of(arguments, "-f", "--file"):
         return "make would run rules that are not in a file"
     other_shell = any(re.match(r"SHELL=|\.SHELLFLAGS=", word) for word in arguments)
     return "it makes make use another shell" if other_shell else None
 
 
-def crontab(judge, arguments):
+def crontab(judge: Judge, arguments: list[str]) -> str | None:
     return None if "l" in short_options(arguments) else "it changes jobs that run later, when nobody watches"
 
 
-def words_rule(forbidden, reason):
+def words_rule(forbidden: str, reason: str) -> collections.abc.Callable[[Judge, list[str]], str | None]:
     return lambda judge, arguments: reason if set(map(plain, arguments)) & set(forbidden.split()) else None
 
 
-def always(reason):
+def always(reason: str) -> collections.abc.Callable[[Judge, list[str]], str | None]:
     return lambda judge, arguments: reason
 
 
 STOPS = "it would stop the machine"
 ADMINISTERS = "it changes the users, packages, network or kernel of the machine: ask the user to do it"
 # Programs that share a rule, and the rule.
-RULES_OF_PROGRAMS = {
+RULES_OF_PROGRAMS: dict[str, collections.abc.Callable[[Judge, list[str]], str | None]] = {
     "rm shred srm wipe unlink trash": rm,
     "rimraf": lambda judge, arguments: rm(judge, ["-r", *arguments]),
     "chmod chown chgrp setfacl chattr": chmod,

@@ -1,5 +1,7 @@
 """What Python code does, by its syntax tree."""
 
+from __future__ import annotations
+
 import ast
 import re
 
@@ -10,7 +12,7 @@ PLAIN_PYTHON = (ast.Module, ast.Expr, ast.alias, ast.keyword, ast.expr_context, 
                 ast.GeneratorExp, ast.comprehension)  # fmt: skip
 
 
-def is_harmless_python(text):
+def is_harmless_python(text: str) -> bool:
     """Whether code does no more than import, compute and print: everything in it must be on a list."""
     functions = {"print", "len", "sorted", "list", "dict", "set", "tuple", "str", "int", "float", "bool",
                  "repr", "type", "dir", "range", "sum", "min", "max", "any", "all", "enumerate", "zip", "round", "abs",
@@ -21,11 +23,8 @@ def is_harmless_python(text):
     modules = {"json": {"load", "loads", "dumps"}, "math": None, "platform": None, "time": {"time"}, "re": None,
                "sysconfig": {"get_path", "get_paths"}, "site": {"getsitepackages"}, "tomllib": {"load", "loads"},
                "datetime": None, "collections": None, "itertools": None, "statistics": None}  # fmt: skip
-    try:
-        nodes = list(ast.walk(ast.parse(text.strip())))
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        return False
-    for node in nodes:
+    tree = parsed(text.strip())
+    for node in ast.walk(tree) if tree else ():
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             if any(each.name == "*" or each.asname in {*functions, *modules} for each in node.names):
                 return False
@@ -52,7 +51,7 @@ def is_harmless_python(text):
                 return False
         elif not isinstance(node, PLAIN_PYTHON):
             return False
-    return True
+    return tree is not None
 
 
 # Python code that runs programs or deletes files: modules, names anywhere, and names in modules for files.
@@ -66,7 +65,7 @@ RISKY_IN_FILE_MODULES = {"remove", "rename", "renames", "replace", "kill", "kill
                          "truncate", "move", "*", "__dict__", "__getattribute__"}  # fmt: skip
 
 
-def risky_python(tree, depth=0):
+def risky_python(tree: ast.AST | None, depth: int = 0) -> str | None:
     """What runs programs or deletes files in Python code, or None."""
     nodes = list(ast.walk(tree)) if tree else []
     modules = {name: name for name in FILE_MODULES}  # by the name that the code gives them; these are never replaced
@@ -83,11 +82,11 @@ def risky_python(tree, depth=0):
         elif isinstance(node, ast.Call) and not node.args and not node.keywords:
             without_arguments.add(node.func)
 
-    def module(node):
+    def module(node: ast.AST) -> str | None:
         return modules.get(node.id, node.id) if isinstance(node, ast.Name) else getattr(node, "attr", None)
 
     for node in nodes:
-        found = []
+        found: list[str | None] = []
         if isinstance(node, ast.Import):
             found = [each.name for each in node.names if each.name.split(".")[0] in RISKY_MODULES]
         elif isinstance(node, ast.ImportFrom):
@@ -114,7 +113,7 @@ def risky_python(tree, depth=0):
     return None
 
 
-def parsed(text):
+def parsed(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):

@@ -5,40 +5,44 @@ Cards and account numbers are checked by their check digits, so that other long 
 there is something to take out: an answer that a hook gives is text and nothing else, function calls would be lost.
 """
 
+from __future__ import annotations
+
+import collections.abc
 import ipaddress
 import json
 import re
 import sys
+import typing
 
 
-def is_card(text):
+def is_card(text: str) -> bool:
     digits = [int(char) for char in re.sub(r"\D", "", text)]
     doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
     return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
 
 
-def is_iban(text):
+def is_iban(text: str) -> bool:
     plain = re.sub(r"\s", "", text).upper()
     moved = plain[4:] + plain[:4]
     return 15 <= len(plain) <= 34 and int("".join(str(int(char, 36)) for char in moved)) % 97 == 1
 
 
-def is_public_address(text):
+def is_public_address(text: str) -> bool:
     try:
         return ipaddress.ip_address(text).is_global
     except ValueError:
         return False
 
 
-def is_public_address_6(text):
+def is_public_address_6(text: str) -> bool:
     return text.count(":") > 2 and is_public_address(text)
 
 
-def is_phone(text):
+def is_phone(text: str) -> bool:
     return 8 <= len(re.sub(r"\D", "", text)) <= 15
 
 
-def anything(text):
+def anything(text: str) -> bool:
     return True
 
 
@@ -75,23 +79,23 @@ KINDS = [
 ]
 
 
-def redacted(text):
+def redacted(text: str) -> str:
     for kind in KINDS:
         text = without(text, *kind)
     return text
 
 
-def without(text, pattern, counts, instead):
+def without(text: str, pattern: str, counts: collections.abc.Callable[[str], bool], instead: str) -> str:
     return re.sub(pattern, lambda found: instead if counts(found.group()) else found.group(), text)
 
 
-def said(candidate):
+def said(candidate: dict[str, typing.Any]) -> str:
     """A candidate's text as a whole: what is taken out may stretch over two parts."""
     parts = (candidate.get("content") or {}).get("parts") or []
     return "".join(part if isinstance(part, str) else part.get("text") or "" for part in parts)
 
 
-def main():
+def main() -> None:
     response = json.loads(sys.stdin.buffer.read())["llm_response"]
     candidates = response.get("candidates") or []
     before = [said(candidate) for candidate in candidates] or [response.get("text") or ""]

@@ -9,24 +9,27 @@ POLICY_SERVICE_ON_ERROR  what to do without a valid answer: `deny` (the default)
 The question is {"tool_name", "tool_input", "session_id", "cwd"}; the answer {"decision": "allow" | "deny", "reason"}.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
+import typing
 import urllib.error
 import urllib.parse
 import urllib.request
 
-LARGEST_ANSWER = 64 * 1024
+MAX_ANSWER = 64 * 1024
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
     """A redirect is not an answer: arguments of tools go to the one place that was named."""
 
-    def redirect_request(self, *_):
+    def redirect_request(self, *_: object) -> None:
         return None
 
 
-def ask(url, event):
+def ask(url: str, event: dict[str, typing.Any]) -> tuple[str, str]:
     """The decision and its reason; raises OSError or ValueError where there is no usable answer."""
     question = {name: event[name] for name in ("tool_name", "tool_input", "session_id", "cwd")}
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -35,13 +38,13 @@ def ask(url, event):
     request = urllib.request.Request(url, json.dumps(question).encode(), headers)
     seconds = float(os.environ.get("POLICY_SERVICE_TIMEOUT") or 2)
     with urllib.request.build_opener(NoRedirect).open(request, timeout=seconds) as response:
-        answer = json.loads(response.read(LARGEST_ANSWER))
+        answer = json.loads(response.read(MAX_ANSWER))
     if not isinstance(answer, dict) or answer.get("decision") not in ("allow", "deny"):
         raise ValueError('it did not answer with {"decision": "allow"} or {"decision": "deny"}')
     return answer["decision"], str(answer.get("reason") or "")
 
 
-def main():
+def main() -> None:
     event = json.loads(sys.stdin.buffer.read())
     url = os.environ.get("POLICY_SERVICE_URL", "")
     try:

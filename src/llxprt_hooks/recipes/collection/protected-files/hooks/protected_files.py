@@ -7,6 +7,10 @@ of the protected files. A search is blocked if it would show a line of one. All 
 length of the call.
 """
 
+from __future__ import annotations
+
+import collections.abc
+import functools
 import itertools
 import json
 import os
@@ -15,16 +19,13 @@ import sys
 import unicodedata
 
 from llxprt_hooks.recipes.collection.parts.call_commands import (
-    LONGEST,
-    SHELL_TOOL,
+    MAX_COMMAND,
     NoCommand,
     command_lines,
     folders_of,
-    is_python,
-    languages_in,
     quoted,
 )
-from llxprt_hooks.recipes.collection.parts.call_paths import LONGEST_PATH, named_texts, paths_in
+from llxprt_hooks.recipes.collection.parts.call_paths import MAX_PATH, named_texts, paths_in
 from llxprt_hooks.recipes.collection.parts.fail_closed import decide
 from llxprt_hooks.recipes.collection.parts.reading_tools import READING_TOOLS
 
@@ -40,8 +41,8 @@ READ_ONLY = ["package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock
              "poetry.lock", "pdm.lock", "uv.lock", "pipfile.lock", "cargo.lock", "gemfile.lock", "composer.lock",
              "go.sum", "flake.lock", ".git/*", ".llxprt/*"]  # fmt: skip
 
-MOST_ENTRIES = 20_000  # files that are looked at to find protected ones
-LARGEST = 1_000_000  # bytes of a protected file that a search is tried on
+MAX_ENTRIES = 20_000  # files that are looked at to find protected ones
+MAX_BYTES = 1_000_000  # bytes of a protected file that a search is tried on
 SKIPPED = {"node_modules", ".git", ".venv", "venv", "__pycache__", "site-packages"}
 
 SEARCHING_TOOLS = {"search_file_content", "grep_search", "grep", "search_files"}
@@ -61,7 +62,7 @@ OWN_COMMANDS = re.compile(r"\bllxprt-hooks\s+(?:-C\s+\S+\s+)?(?:disable|enable|t
 PROJECT = os.environ.get("LLXPRT_PROJECT_DIR") or os.getcwd()
 
 
-def wild(pattern, name):
+def wild(pattern: str, name: str) -> bool:
     """Whether a pattern matches a name. Linear for each star; [ … ] counts as any character."""
     pattern = re.sub(r"\[[^\]]*\]", "?", pattern)
     at, index, star, mark = 0, 0, -1, 0
@@ -80,7 +81,7 @@ def wild(pattern, name):
     return not pattern[at:].strip("*")
 
 
-def names(path, folder):
+def names(path: str, folder: str) -> collections.abc.Iterator[str]:
     """The paths that a path may mean, from the project if they are in it: as written, and with links followed."""
     path = re.sub(r"^file://", "", path.strip().replace("\0", ""))
     absolute = os.path.normpath(os.path.join(folder, os.path.expanduser(path)))
@@ -91,7 +92,7 @@ def names(path, folder):
         yield unicodedata.normalize("NFC", each).casefold()
 
 
-def matches(path, patterns):
+def matches(path: str, patterns: list[str]) -> bool:
     parts = path.strip("/").split("/")
     for pattern in patterns:
         wanted = pattern.split("/")
@@ -106,12 +107,12 @@ def matches(path, patterns):
     return False
 
 
-def is_secret(path):
+def is_secret(path: str) -> bool:
     return matches(path, SECRET) and not matches(path, NOT_SECRET)
 
 
-def protection(path, folder, writing):
-    if len(path) > LONGEST_PATH:
+def protection(path: str, folder: str, writing: bool) -> str | None:
+    if len(path) > MAX_PATH:
         return None
     for each in names(path, folder):
         if is_secret(each):
@@ -121,39 +122,28 @@ def protection(path, folder, writing):
     return None
 
 
-class Folder:
-    """The protected files below a folder, found once."""
-
-    known = {}  # noqa: RUF012 - one for the whole run
-
-    @classmethod
-    def secrets(cls, top):
-        if top not in cls.known:
-            cls.known[top] = list(cls.walk(top))
-        return cls.known[top]
-
-    @staticmethod
-    def walk(top):
-        seen = 0
-        for folder, folders, files in os.walk(top):
-            folders[:] = [each for each in folders if each not in SKIPPED]
-            seen += len(folders) + len(files)
-            if seen > MOST_ENTRIES:
-                return
-            for file in files:
-                path = os.path.join(folder, file)
-                if is_secret(os.path.relpath(path, top).casefold()):
-                    yield path
+@functools.cache
+def secrets_below(top: str) -> list[str]:
+    found: list[str] = []
+    seen = 0
+    for folder, folders, files in os.walk(top):
+        folders[:] = [each for each in folders if each not in SKIPPED]
+        seen += len(folders) + len(files)
+        if seen > MAX_ENTRIES:
+            break
+        paths = (os.path.join(folder, file) for file in files)
+        found += [path for path in paths if is_secret(os.path.relpath(path, top).casefold())]
+    return found
 
 
-def shows_secret(pattern, folder):
+def shows_secret(pattern: str, folder: str) -> str | None:
     """Why a search below a folder is blocked: it would show lines of a protected file."""
-    for path in Folder.secrets(os.path.realpath(folder)):
+    for path in secrets_below(os.path.realpath(folder)):
         shown = os.path.relpath(path, PROJECT)
         advice = f"this search would show lines of {shown}, which may hold secrets: search in another folder"
         try:
             with open(path, encoding="utf-8", errors="replace") as opened:
-                text = opened.read(LARGEST)
+                text = opened.read(MAX_BYTES)
             if len(pattern) > 500 or re.search(r"[*+}]\)?[*+{]|\([^)]*[*+][^)]*\)[*+{]", pattern):
                 return advice  # may take for ever
             if any(re.search(pattern, line, re.IGNORECASE) for line in text.splitlines()):
@@ -168,15 +158,16 @@ def shows_secret(pattern, folder):
 # Shell commands.
 
 
-def decoded(text):
+def decoded(text: str) -> str:
     """The text with \\x2e and \\056 as the characters that they stand for."""
     text = re.sub(r"\\x([0-9a-fA-F]{2})", lambda found: chr(int(found.group(1), 16)), text)
     return re.sub(r"\\0?([0-7]{2,3})", lambda found: chr(int(found.group(1), 8) & 0x7F), text)
 
 
-def braces(word, most=64):
+def braces(word: str, most: int = 64) -> list[str]:
     """What {a,b} in a word expands to."""
-    done, waiting = [], [word]
+    done: list[str] = []
+    waiting = [word]
     while waiting and len(done) + len(waiting) < most:
         current = waiting.pop()
         found = re.search(r"\{([^{}]*,[^{}]*)\}", current)
@@ -187,7 +178,7 @@ def braces(word, most=64):
     return done + waiting
 
 
-def commands(text):
+def commands(text: str) -> collections.abc.Iterator[tuple[list[str], list[str], list[str]]]:
     """The parts of a command line between separators, each as its words and as the words after < and >."""
     text = re.sub(r"\$\{[^{}]*\}|\$\w+|\$[@*?#!]", "\ufdd0", text.replace("$'", "'").replace('$"', '"'))
     for seen in {text, re.sub(r"[\"'\\]", "", text), re.sub(r"[\"'\\]", "", decoded(text))}:
@@ -198,7 +189,7 @@ def commands(text):
             yield words, written, read
 
 
-def meanings(word):
+def meanings(word: str) -> collections.abc.Iterator[str]:
     """The paths that a word may have in it: the word, and what is after =, :, @ and the like in it."""
     for each in braces(word):
         yield each
@@ -206,13 +197,13 @@ def meanings(word):
         yield from parts[:20] if len(parts) > 1 else ()
 
 
-def pattern_matches(word, folder, writing):
+def pattern_matches(word: str, folder: str, writing: bool) -> str | None:
     """The protection of a file that a word with a pattern or an expansion in it may name."""
     pattern = word.replace("\ufdd0", "*")
     last = pattern.rstrip("/").rpartition("/")[2].casefold()
     if "\ufdd0" in word and not re.search(r"\w", last):
         return None  # nothing but a variable
-    beginning = re.match(r"[^*?]*", last).group()
+    beginning = re.split(r"[*?]", last)[0]
     before = re.match(r"[^*?\[]*(?=/)", pattern)
     if before and before.group() and (reason := protection(before.group(), folder, writing)):
         return reason
@@ -221,7 +212,7 @@ def pattern_matches(word, folder, writing):
     for name in fixed:
         if beginning and wild(last, name):
             return f"{word.replace(chr(0xFDD0), '…')} may name {name}, which is protected: name the files that you mean"
-    for path in Folder.secrets(os.path.realpath(PROJECT)):
+    for path in secrets_below(os.path.realpath(PROJECT)):
         relative = os.path.relpath(path, folder).casefold().split("/")
         wanted = os.path.relpath(os.path.join(folder, os.path.expanduser(pattern)), folder).casefold().split("/")
         dots_fit = all(not name.startswith(".") or part.startswith((".", "[")) for part, name in zip(wanted, relative))
@@ -230,10 +221,10 @@ def pattern_matches(word, folder, writing):
     return None
 
 
-def word_protection(word, folder, writing):
+def word_protection(word: str, folder: str, writing: bool) -> str | None:
     for each in meanings(word):
         if re.search("[*?\\[\ufdd0]", each):
-            if len(each) > LONGEST_PATH:
+            if len(each) > MAX_PATH:
                 return "a word of this command is too long to be checked"
             reason = pattern_matches(each, folder, writing)
         else:
@@ -243,14 +234,14 @@ def word_protection(word, folder, writing):
     return None
 
 
-def program_of(words):
+def program_of(words: list[str]) -> tuple[str, list[str]]:
     for index, word in enumerate(words):
         if os.path.basename(word) not in WRAPPERS and not re.match(r"\w+=|-", word):
             return os.path.basename(word), words[index + 1 :]
     return "", []
 
 
-def reads_folder(program, rest, text, folder):
+def reads_folder(program: str, rest: list[str], text: str, folder: str) -> str | None:
     """Why a command that reads whole folders is blocked."""
     operands = [word for word in rest if not word.startswith("-")]
     if program in ("grep", "egrep", "rg", "ag", "ack"):
@@ -266,14 +257,14 @@ def reads_folder(program, rest, text, folder):
         return None  # the name is a word of its own
     for place in operands if program in COPIES_FOLDERS else operands[:1] or ["."] if program == "find" else ():
         top = os.path.realpath(os.path.join(folder, place))
-        if os.path.isdir(top) and Folder.secrets(top):
-            shown = os.path.relpath(Folder.secrets(top)[0], PROJECT)
+        if os.path.isdir(top) and secrets_below(top):
+            shown = os.path.relpath(secrets_below(top)[0], PROJECT)
             return f"{place} has {shown} in it, which may hold secrets: name the files that you mean"
     return None
 
 
-def check_command(text, folder):
-    if len(text) > LONGEST:
+def check_command(text: str, folder: str) -> str | None:
+    if len(text) > MAX_COMMAND:
         return "this command is too long to be checked"
     if OWN_COMMANDS.search(text):
         return "only the user may turn the hooks of this agent on or off"
@@ -311,12 +302,12 @@ def check_command(text, folder):
     return None
 
 
-def main():
+def main() -> str | None:
     call = json.loads(sys.stdin.buffer.read())
     return judge(call["tool_name"], call["tool_input"], call["cwd"])
 
 
-def judge(tool, given, folder):
+def judge(tool: str, given: dict[str, object], folder: str) -> str | None:
     """Why a call is blocked, or None."""
     writing = tool.lower() not in READING_TOOLS
     for path in paths_in(given, folder):
@@ -324,16 +315,15 @@ def judge(tool, given, folder):
             return reason
     try:
         places = folders_of(given, folder)
-        lines = command_lines(tool, given, bool(SHELL_TOOL.search(tool)))
+        lines = command_lines(tool, given)
     except NoCommand as error:
         return str(error)
     if tool.lower() in SEARCHING_TOOLS:
         patterns = [text for name, text in named_texts(given) if name in ("pattern", "query", "regex")]
         pairs = itertools.product(patterns, places)
         return next(filter(None, (shows_secret(pattern, place) for pattern, place in pairs)), None)
-    languages = languages_in(given)
-    for (name, line), place in itertools.product(lines, places):
-        line = f"python3 -c {quoted(line)}" if is_python(tool, languages, name, line) else line
+    for (_, line, is_python), place in itertools.product(lines, places):
+        line = f"python3 -c {quoted(line)}" if is_python else line
         if reason := check_command(line, place):
             return reason
     return None

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Second of three: puts the project's header, .llxprt/header.txt, above source files that lack it."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys
@@ -13,7 +15,7 @@ COMMENTS = {
 }
 
 
-def header(path, lines):
+def header(path: str, lines: list[str]) -> str | None:
     for (begin, end), names in COMMENTS.items():
         if path.endswith(names):
             return "".join(f"{begin}{line}{end}".rstrip() + "\n" for line in lines)

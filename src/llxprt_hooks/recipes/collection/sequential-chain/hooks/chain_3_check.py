@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Third of three: blocks a file that does not even parse. It sees the text as the two before it left it."""
 
+from __future__ import annotations
+
 import ast
 import json
 import sys
 
 
-def problem(path, content):
+def problem(path: str, content: str) -> str | None:
     try:
         if path.endswith((".py", ".pyi")):
             ast.parse(content)

@@ -5,6 +5,8 @@ Edits of one answer are made in parallel; their tests are run one after another,
 run began takes over that run's result instead of asking for another.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -20,16 +22,16 @@ from llxprt_hooks.recipes.collection.parts.project_approval import is_approved
 
 COMMAND = os.environ.get("TEST_AFTER_EDIT_COMMAND", "")  # what to run; found out if empty
 TIME_LIMIT = 120  # seconds; the hook's own `timeout` has to be longer
-LONGEST = 4000  # characters of output for the model
+MAX_LENGTH = 4000  # characters of output for the model
 NOT_CODE = (".md", ".rst", ".txt", ".adoc", ".svg", ".png", ".jpg", ".gif", ".ico", ".lock", ".csv", "LICENSE")
 
 
-def test_command(project):
+def test_command(project: str) -> str | None:
     """How this project is tested, or None."""
     if COMMAND:
         return COMMAND
 
-    def has(*names):
+    def has(*names: str) -> bool:
         return any(os.path.exists(os.path.join(project, name)) for name in names)
 
     if has("pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini", "conftest.py") and has("tests", "test"):
@@ -54,7 +56,7 @@ def test_command(project):
     return None
 
 
-def run(command, project):
+def run(command: str, project: str) -> str:
     """Run the tests; all that they started ends with them, or with this hook."""
     process = subprocess.Popen(
         ["/bin/sh", "-c", command],
@@ -65,11 +67,15 @@ def run(command, project):
         preexec_fn=os.setpgrp,  # process_group= needs Python 3.11
     )
 
-    def end(*_):
+    def end() -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
-    signal.signal(signal.SIGTERM, lambda *_: (end(), sys.exit(1)))
+    def stop(*_: object) -> None:
+        end()
+        sys.exit(1)
+
+    signal.signal(signal.SIGTERM, stop)
     started = time.monotonic()
     try:
         output = process.communicate(timeout=TIME_LIMIT)[0].decode("utf-8", "replace").strip()
@@ -82,11 +88,11 @@ def run(command, project):
     if process.returncode in (126, 127):
         print(f"`{command}` cannot be run: {output}", file=sys.stderr)
         sys.exit(1)
-    shown = output if len(output) <= LONGEST else f"[…]\n{output[-LONGEST:]}"
+    shown = output if len(output) <= MAX_LENGTH else f"[…]\n{output[-MAX_LENGTH:]}"
     return f"The tests fail (`{command}`, exit code {process.returncode}):\n{shown}"
 
 
-def outcome(command, project, asked):
+def outcome(command: str, project: str, asked: float) -> str:
     """The result of a run that began after `asked`: another hook's if there is one, else one of our own."""
     with locked_file("test-after-edit", f"{project}\0{command}") as state:
         try:
@@ -94,7 +100,7 @@ def outcome(command, project, asked):
         except ValueError:
             last = {}
         if "result" in last and last["began"] > asked:
-            return last["result"]
+            return str(last["result"])
         began = time.time()
         result = run(command, project)
         state.seek(0)
@@ -103,7 +109,7 @@ def outcome(command, project, asked):
         return result
 
 
-def main():
+def main() -> None:
     asked = time.time()
     call = json.loads(sys.stdin.buffer.read())
     project = os.path.realpath(call["cwd"])

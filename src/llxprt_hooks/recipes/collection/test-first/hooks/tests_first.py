@@ -5,6 +5,9 @@ With TEST_FIRST=changed in the environment the test also has to be new or change
 change of behaviour begins with a test.
 """
 
+from __future__ import annotations
+
+import collections.abc
 import json
 import os
 import re
@@ -44,7 +47,7 @@ IS_TEST = re.compile(
 SKIPPED = {"node_modules", "venv", "env", "dist", "build", "target", "vendor", "__pycache__", "site-packages"}
 
 
-def wanted_tests(path):
+def wanted_tests(path: str) -> list[str]:
     stem, end = os.path.splitext(os.path.basename(path))
     end = end.lower()
     for ends, patterns in TESTS.items():
@@ -54,18 +57,18 @@ def wanted_tests(path):
     return []
 
 
-def existing(names, project):
-    names = set(names)
+def existing(names: list[str], project: str) -> collections.abc.Iterator[str]:
+    wanted = set(names)
     for folder, folders, files in os.walk(project):
         folders[:] = [each for each in folders if each not in SKIPPED and not each.startswith(".")]
-        for name in names.intersection(files):
+        for name in wanted.intersection(files):
             path = os.path.join(folder, name)
             with open(path, encoding="utf-8", errors="replace") as opened:
                 if re.search(r"(?i)assert|expect|should|test|require|check", opened.read(1_000_000)):
                     yield path  # an empty file is not a test
 
 
-def is_changed(path, project):
+def is_changed(path: str, project: str) -> bool:
     """Whether a file differs from the last commit; every file does without git, or if the project is not approved."""
     if not is_approved(project):  # `git status` runs filters that the repository names
         return True
@@ -82,7 +85,7 @@ def is_changed(path, project):
     return done.returncode != 0 or bool(done.stdout.strip())
 
 
-def main():
+def main() -> None:
     call = json.loads(sys.stdin.buffer.read())
     project = os.path.realpath(call["cwd"])
     for given in paths_in(call["tool_input"], project):
@@ -90,7 +93,7 @@ def main():
             check(given, project)
 
 
-def check(given, project):
+def check(given: str, project: str) -> None:
     """Block the call if this file needs a test first."""
     path = os.path.relpath(os.path.realpath(os.path.join(project, given)), project)
     names = wanted_tests(path)

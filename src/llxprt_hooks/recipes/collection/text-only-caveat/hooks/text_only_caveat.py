@@ -5,10 +5,13 @@ Hooks see the text of messages, but no images, files, tool calls or tool results
 the model is told that nobody has checked them.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re
 import sys
+import typing
 
 from llxprt_hooks.recipes.collection.parts.locked_file import locked_file
 
@@ -23,7 +26,7 @@ CAVEAT = (
 )
 
 
-def seen_before(event, messages):
+def seen_before(event: dict[str, typing.Any], messages: list[object]) -> bool:
     """Whether this session has sent the same text before: then something that is not text has been added to it."""
     now = hashlib.sha256(json.dumps(messages).encode("ascii")).hexdigest()
     with locked_file("text-only-caveat", event["session_id"]) as opened:
@@ -34,7 +37,7 @@ def seen_before(event, messages):
     return before == now
 
 
-def reason(event):
+def reason(event: dict[str, typing.Any]) -> str | None:
     """Why this request seems to have more than text, or None."""
     messages = event["llm_request"].get("messages", [])
     repeated = seen_before(event, messages)
@@ -48,7 +51,7 @@ def reason(event):
     return None
 
 
-def main():
+def main() -> None:
     event = json.loads(sys.stdin.buffer.read())
     if why := reason(event):
         print(json.dumps({"systemMessage": CAVEAT.format(why=why)}))

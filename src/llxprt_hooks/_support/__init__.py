@@ -1,0 +1,1 @@
+"""What every package may use: text, JSON, logging, the terminal, HTTP. Nothing here knows hooks."""

@@ -1,0 +1,26 @@
+"""Values counted by size, for metrics and statistics."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+
+
+class Histogram:
+    """Counts values by size; a bin has those up to its bound, the last bin those above all bounds."""
+
+    def __init__(self, bounds: Sequence[float], values: Iterable[float] = ()) -> None:
+        self._bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+        for value in values:
+            self.add(value)
+
+    def add(self, value: float) -> None:
+        self.counts[bisect_left(self._bounds, value)] += 1
+        self.sum += value
+
+    def cumulative(self) -> Iterator[tuple[float, int]]:
+        """Yield each bound and how many values do not exceed it; in the end infinity and how many there are."""
+        return zip((*self._bounds, float("inf")), accumulate(self.counts), strict=True)

@@ -1,0 +1,98 @@
+"""An HTTP server inside of another program, and which requests are meant for it."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import uvicorn
+
+LOOPBACK: Final = "127.0.0.1"
+LOOPBACK_NAMES: Final = frozenset({"localhost", LOOPBACK, "::1"})
+
+
+class Server(uvicorn.Server):
+    """A server for an ASGI application; ``options`` are those of uvicorn. It logs no requests.
+
+    Signals are left to the program, unless ``handles_signals``: then SIGINT and SIGTERM end the server.
+    """
+
+    def __init__(self, application: Any, *, handles_signals: bool = False, **options: Any) -> None:
+        config = uvicorn.Config(
+            application,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            proxy_headers=False,
+            server_header=False,
+            **options,
+        )
+        super().__init__(config)
+        self._handles_signals = handles_signals
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if not self._handles_signals:
+            yield
+            return
+        with super().capture_signals():
+            yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open a port; 0 is any free one. Raises ``OSError``."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen()
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+# Every site on the internet can make a browser send requests to this machine. A page can give a name of its own the
+# address of this machine, so requests must be for a name of the server. The browser adds the page's origin itself.
+
+
+def is_own_host(host: str, names: Container[str], *, port: int | None = None, allow_addresses: bool = False) -> bool:
+    """Whether a ``Host`` header names this server, at ``port`` if that is given.
+
+    ``allow_addresses`` is for a server that other machines use: a page cannot be reached by an address that is not
+    its own.
+    """
+    name, given = _name_and_port(f"//{host}")
+    is_named = name in names or (allow_addresses and _is_address(name))
+    return is_named and port in (None, given)
+
+
+def is_own_origin(origin: str, host: str, names: Container[str] = ()) -> bool:
+    """Whether an ``Origin`` header is that of a page which the server at ``host`` has served, or one of ``names``."""
+    return origin == f"http://{host}" or _name_and_port(origin)[0] in names
+
+
+def host_name(host: str) -> str:
+    """Return the name in a ``Host`` header, without its port; empty if it has none."""
+    return _name_and_port(f"//{host}")[0]
+
+
+def _name_and_port(url: str) -> tuple[str, int | None]:
+    try:
+        parts = urlsplit(url)
+        return parts.hostname or "", parts.port
+    except ValueError:
+        return "", None
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,82 @@
+"""Assemble an agent from its parts."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import partial
+
+from llxprt_hooks.agent.approval import ApprovalMode, Approver, Ask, Request
+from llxprt_hooks.agent.chat import Chat
+from llxprt_hooks.agent.provider import AgentError, GeminiProvider, Provider, RecordingProvider, ReplayProvider
+from llxprt_hooks.agent.scheduler import Scheduler
+from llxprt_hooks.agent.session import SYSTEM_INSTRUCTION, AgentSession
+from llxprt_hooks.agent.tools import TOOLS
+from llxprt_hooks.agent.tools.workspace import Workspace
+from llxprt_hooks.agent.transcript import Transcript
+from llxprt_hooks.agent.ui import UserInterface, WarningEvent
+from llxprt_hooks.commands.list import loaded_settings
+from llxprt_hooks.config import Config
+from llxprt_hooks.core.calls.lifecycle import observe
+from llxprt_hooks.core.engine.observer import HookObserver, Observers
+from llxprt_hooks.events import HookEventName, NotificationType
+from llxprt_hooks.fleet.audit.log import HookLog
+from llxprt_hooks.hooks import Hooks
+from llxprt_hooks.settings.problem import SettingsError
+
+DEFAULT_MODEL = "gemini-2.5-flash"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOptions:
+    directory: str = "."
+    model: str | None = None
+    replay: str | None = None
+    record: str | None = None
+    approval_mode: ApprovalMode = ApprovalMode.DEFAULT
+    log_payloads: bool = False
+    """Whether the hook log includes the payloads sent to hooks."""
+
+
+def build_agent(
+    options: AgentOptions, ui: UserInterface, *, ask: Ask | None = None, observer: HookObserver | None = None
+) -> AgentSession:
+    """Create a session in a project folder, with the project's hooks."""
+    # First, so that a failure here leaves no transcript behind.
+    provider: Provider = GeminiProvider() if options.replay is None else ReplayProvider(options.replay)
+    if options.record is not None:
+        provider = RecordingProvider(provider, options.record)
+    hook_log = HookLog(options.directory, payloads=options.log_payloads)
+    config = Config.load(options.directory, observer=hook_log if observer is None else Observers(hook_log, observer))
+    try:
+        loaded_settings(config).require_guards()
+    except SettingsError as error:
+        raise AgentError(error.refusal) from error
+    transcript = Transcript(config.session_id, warn=lambda message: ui.handle(WarningEvent(message)))
+    config.transcript_path = transcript.path
+    hooks = Hooks(config)
+    approval = Approver(options.approval_mode, ask=ask, announce=partial(_announce_approval, hooks))
+    chat = Chat(
+        hooks,
+        provider,
+        ui,
+        model=options.model or os.environ.get("GEMINI_MODEL") or DEFAULT_MODEL,
+        request_config={
+            "system_instruction": SYSTEM_INSTRUCTION,
+            "tools": [{"function_declarations": [tool.declaration() for tool in TOOLS.values()]}],
+        },
+    )
+    scheduler = Scheduler(hooks, Workspace(config.working_dir, config), TOOLS, approval, ui)
+    return AgentSession(hooks, chat, scheduler, ui, transcript)
+
+
+def _announce_approval(hooks: Hooks, request: Request) -> None:
+    """Fire Notification hooks: a call needs approval."""
+    tool = request.tool
+    observe(
+        hooks.config,
+        HookEventName.NOTIFICATION,
+        notification_type=NotificationType.TOOL_PERMISSION,
+        message=f"{tool.name} needs approval",
+        details={"tool_name": tool.name, "tool_input": dict(request.arguments)},
+    )

@@ -1,1 +1,0 @@
-"""Hooks over a message bus. A new bus is one module here."""

@@ -1,0 +1,410 @@
+"""Fires one event to try its hooks: the plan, the results, the outcome, and what each output means."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from llxprt_hooks._support.json_codec import decode_text, write_json
+from llxprt_hooks._support.logger import without_warnings
+from llxprt_hooks._support.text import one_line, shorten
+from llxprt_hooks.commands.list import loaded_settings, skipped_hooks, unapproved_hooks, why_off
+from llxprt_hooks.config import Config
+from llxprt_hooks.core.engine.hints import hints_on
+from llxprt_hooks.core.engine.planner import HookPlanner, PlannedHook, Skip
+from llxprt_hooks.core.engine.registry import HookRegistry, HookRegistryEntry
+from llxprt_hooks.core.engine.results import AggregatedHookResult, HookExecutionResult, HookStageError, is_blocked
+from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
+from llxprt_hooks.events import Effect, HookEventName
+from llxprt_hooks.model.payload import mark_fields
+from llxprt_hooks.settings.load import Settings, load_settings
+from llxprt_hooks.settings.trust.notices import NOT_TRUSTED_REASONS
+
+if TYPE_CHECKING:
+    from llxprt_hooks.core.engine.observer import HookObserver
+    from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
+    from llxprt_hooks.settings.definitions import HookDefinition
+
+_RESULT_FIELDS = {
+    "name": "hook",
+    "command": "command",
+    "success": "success",
+    "exit_code": "exit_code",
+    "signal": "signal",
+    "duration_ms": "duration",
+    "warm": "warm",
+    "stdout": "stdout",
+    "stderr": "stderr",
+    "error": "error",
+    "output": "output",
+    "observed": "observed",
+}
+"""The field names in ``fire --json``, and those of a hook's result."""
+
+
+ZYGOTE_PATIENCE = 10.0
+"""Seconds to wait for the interpreter of a warm hook, so that the hook runs as it does in an agent from then on."""
+
+
+_MAX_LENGTH = 100
+"""Characters of a text that an effect is described with."""
+
+
+class InvalidInputError(ValueError):
+    """The input does not fit the event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The plan, the results and the outcome of a trial."""
+
+    event_name: HookEventName
+    plan: list[PlannedHook] = field(default_factory=list)
+    result: AggregatedHookResult | None = None
+    """None if nothing was run."""
+    hints: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    """Settings files that cannot be read, so that their hooks are unknown."""
+    unclear: bool = False
+    """Whether settings that are not approved have hooks that cannot be used, for example those of an unknown event."""
+
+    @property
+    def not_run(self) -> str | None:
+        """Why hooks that are configured could not be run, if so; not because of a matcher or a switch."""
+        if self.unreadable:
+            return f"these settings cannot be read: {', '.join(self.unreadable)}"
+        count = sum(hook.skip is Skip.NOT_APPROVED for hook in self.plan)
+        if not count and not self.unclear:
+            return None
+        what = f"{count} hook{' is' if count == 1 else 's are'}" if count else "the hook settings of this project are"
+        return f"{what} not approved; `llxprt-hooks trust` approves hooks"
+
+    @property
+    def running(self) -> list[PlannedHook]:
+        return [hook for hook in self.plan if hook.runs]
+
+    @property
+    def sequential(self) -> bool:
+        return any(hook.definition.sequential for hook in self.running)
+
+    @property
+    def results(self) -> list[HookExecutionResult]:
+        return self.result.results if self.result else []
+
+    @property
+    def output(self) -> DefaultHookOutput | None:
+        return self.result.final_output if self.result else None
+
+    @property
+    def blocked(self) -> bool:
+        return is_blocked(self.event_name, self.output)
+
+    @property
+    def should_stop(self) -> bool:
+        return self.output is not None and self.output.should_stop_execution()
+
+    @property
+    def reason(self) -> str | None:
+        if self.output is None:
+            return None
+        return self.output.get_effective_reason() if self.blocked else self.output.get_stop_reason()
+
+    @property
+    def failures(self) -> list[str]:
+        """Errors of the engine itself."""
+        errors = self.result.errors if self.result else []
+        return [str(error) for error in errors if isinstance(error, HookStageError)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the output of ``fire --json``."""
+        return {
+            "event": self.event_name.value,
+            "plan": {"sequential": self.sequential, "hooks": [_planned(hook.definition) for hook in self.running]},
+            "results": [_result(each) for each in self.results],
+            "final_output": self.output.to_dict() if self.output else None,
+            "blocked": self.blocked,
+            "should_stop": self.should_stop,
+            "reason": self.reason,
+            "success": self.not_run is None and (self.result is None or self.result.success),
+            "hints": [*self.failures, *self.hints],
+        }
+
+
+async def attempt(
+    directory: str,
+    event_name: HookEventName,
+    hook_input: dict[str, Any],
+    *,
+    run: bool,
+    observer: HookObserver | None = None,
+    recorded: bool = True,
+) -> Trial:
+    """Plan an event and, with ``run``, fire it. Uses base fields in the input unchanged.
+
+    Unless it is ``recorded``, no observer and no audit trail gets it.
+
+    Raises ``InvalidInputError`` if the input does not fit the event.
+    """
+    if problem := input_problem(event_name, hook_input):
+        raise InvalidInputError(problem)
+    hooks = LoadedHooks.load(directory, observer=observer) if recorded else LoadedHooks.load_unrecorded(directory)
+    return await hooks.fire(event_name, hook_input) if run else hooks.plan(event_name, hook_input)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedHooks:
+    """The hooks of a project, loaded once, to fire any number of events at them."""
+
+    config: Config
+    registry: HookRegistry
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str], *, observer: HookObserver | None = None) -> LoadedHooks:
+        """Read the settings. Runs nothing."""
+        with without_warnings():
+            return cls._of(Config.load(directory, observer=observer))
+
+    @classmethod
+    def load_unrecorded(cls, directory: str | os.PathLike[str], named_file: Path | None = None) -> LoadedHooks:
+        """Read the settings for events that are only tested or replayed, so that no audit trail records them.
+
+        A ``named_file`` takes the place of the project's own settings.
+        """
+        with without_warnings():
+            config = Config(working_dir=directory)
+            config.use(load_settings(directory, named_file=named_file))
+            return cls._of(config)
+
+    @classmethod
+    def _of(cls, config: Config) -> LoadedHooks:
+        registry = HookRegistry(config)
+        registry.initialize()
+        return cls(config, registry)
+
+    def enforcing(self) -> LoadedHooks:
+        """Return the same hooks, but those that only observe count like any other."""
+        return LoadedHooks(self.config, self.registry.changed(_enforced))
+
+    def only(self, name: str) -> LoadedHooks:
+        """Return the same hooks, but only those with a name may run."""
+        changed = self.registry.changed(
+            lambda entry: structs.replace(entry, enabled=entry.enabled and entry.name == name)
+        )
+        return LoadedHooks(self.config, changed)
+
+    def plan(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> Trial:
+        """Plan an event without firing it."""
+        return self._trial(event_name, hook_input, None)
+
+    async def fire(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> Trial:
+        """Fire an event. Its input is used unchanged, base fields included."""
+        with without_warnings():
+            system = self.config.get_hook_system()
+            if system is None:
+                return self.plan(event_name, hook_input)
+            handler = system.ready_event_handler()
+            handler.use_planner(HookPlanner(self.registry))
+            result = await handler.fire_event(event_name, mark_fields(hook_input), keep_base_fields=True)
+        return self._trial(event_name, hook_input, result)
+
+    def _trial(
+        self, event_name: HookEventName, hook_input: Mapping[str, Any], result: AggregatedHookResult | None
+    ) -> Trial:
+        with without_warnings():
+            plan = _plan(self.config, self.registry, event_name, hook_input.get(event_name.spec.matched_field))
+        settings = loaded_settings(self.config)
+        unusable = unapproved_hooks(settings)[1]
+        hints = [
+            *map(str, (*unusable, *self.registry.problems)),
+            *_warnings(settings, plan),
+            *_unknown_fields(event_name, hook_input),
+            *_why_nothing_runs(settings, plan, event_name),
+            *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
+        ]
+        unreadable = [str(each.file) for each in settings.unreadable.values()]
+        return Trial(event_name, plan, result, hints, unreadable, unclear=bool(unusable))
+
+
+def meaning(result: HookExecutionResult) -> str:
+    """Describe what a hook's result means for its event."""
+    if result.hook_config.observe:
+        would = would_have(result.event_name, result.observed) if result.observed and _counts(result) else []
+        return f"nothing, because it only observes: {'; '.join(would) or 'would have changed nothing, too'}"
+    if not _counts(result):
+        goes_ahead = result.event_name.spec.can_block
+        return f"the hook failed, so {'the call goes ahead' if goes_ahead else 'it counts as not run'}"
+    output = result.output
+    found = effects(result.event_name, output) if output else []
+    if output and output.is_blocking_decision() and not is_blocked(result.event_name, output):
+        found.insert(0, f"would block, but {result.event_name} cannot be blocked")
+    return "; ".join(found) or "allowed, nothing changed"
+
+
+def effects(event_name: HookEventName, output: DefaultHookOutput) -> list[str]:
+    """Return the effects of an output for its event, one phrase each.
+
+    >>> from llxprt_hooks import DefaultHookOutput
+    >>> effects(HookEventName.BEFORE_TOOL, DefaultHookOutput({"decision": "deny", "reason": "no secrets"}))
+    ['blocks it: no secrets']
+    """
+    spec = event_name.spec
+    found: list[str] = []
+    if is_blocked(event_name, output):
+        found.append(f"blocks it{because(_cut(output.get_effective_reason()))}")
+    if (stop_reason := output.get_stop_reason()) is not None:
+        found.append(f"stops the agent: {_cut(stop_reason)}")
+    goes_on = not found
+    specific = output.hook_specific_output or {}
+    for effect in spec.effects:
+        if specific.get(effect.field) and effect.if_allowed in (None, goes_on):
+            found.append(_WORDS[effect](specific[effect.field]))
+    if output.system_message and spec.awaited:
+        found.append(f"tells the model: {_cut(output.system_message)}")
+    if output.suppress_output and spec.suppressible:
+        found.append("hides it from the screen")
+    return found
+
+
+def would_have(event_name: HookEventName, output: DefaultHookOutput) -> list[str]:
+    """Return what an output would have done if its hook did not only observe.
+
+    >>> from llxprt_hooks import DefaultHookOutput
+    >>> would_have(HookEventName.BEFORE_TOOL, DefaultHookOutput({"decision": "deny", "reason": "no secrets"}))
+    ['would have blocked: no secrets']
+    """
+    return [_would_have(phrase) for phrase in effects(event_name, output)]
+
+
+def _would_have(phrase: str) -> str:
+    for does, done in (("blocks it", "blocked"), ("stops the agent", "stopped the agent")):
+        if phrase.startswith(does):
+            return f"would have {done}{phrase.removeprefix(does)}"
+    return f"would have had an effect: {phrase}"
+
+
+def because(reason: str) -> str:
+    """Return a reason, to follow words that say what happened. That of ``failClosed`` begins with such words itself.
+
+    >>> because("no secrets"), because("blocked because failClosed is set")
+    (': no secrets', ', because failClosed is set')
+    """
+    return f": {reason}".replace(": blocked because ", ", because ", 1)
+
+
+def _tool_config(value: Mapping[str, Any]) -> str:
+    names = value.get("allowedFunctionNames")
+    if value.get("mode") == "NONE" or names == []:
+        return "allows no tool"
+    return f"allows only: {', '.join(names)}" if names else f"sets the tool mode to {value.get('mode')}"
+
+
+def _cut(text: str) -> str:
+    return shorten(one_line(text), _MAX_LENGTH)
+
+
+_WORDS: Mapping[Effect, Callable[[Any], str]] = {
+    Effect.REWRITE_ARGUMENTS: lambda value: f"rewrites the arguments: {_cut(decode_text(write_json(value)))}",
+    Effect.ADD_CONTEXT: lambda value: f"adds for the model: {_cut(value)}",
+    Effect.CHANGE_REQUEST: lambda value: f"changes the request: {', '.join(value)}",
+    Effect.ANSWER_FOR_MODEL: lambda _: "answers instead of the model",
+    Effect.REPLACE_ANSWER: lambda _: "replaces the answer",
+    Effect.RESTRICT_TOOLS: _tool_config,
+}
+
+
+def _counts(result: HookExecutionResult) -> bool:
+    """Return whether an answer has effects: that of a failed hook has them only if it blocks."""
+    return result.error is None or (result.answer is not None and result.answer.is_blocking_decision())
+
+
+def _planned(definition: HookDefinition) -> dict[str, Any]:
+    return {
+        "name": definition.config.identity,
+        "command": definition.config.command,
+        "matcher": definition.matcher,
+        "source": definition.origin,
+        "timeout_ms": definition.config.timeout,
+        "mode": definition.config.mode,
+    }
+
+
+def _result(result: HookExecutionResult) -> dict[str, Any]:
+    fields = result.to_dict()
+    return {name: fields[field] for name, field in _RESULT_FIELDS.items()}
+
+
+def _enforced(entry: HookRegistryEntry) -> HookRegistryEntry:
+    config = structs.replace(entry.definition.config, observe=False)
+    return structs.replace(entry, definition=structs.replace(entry.definition, config=config))
+
+
+def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) -> list[str]:
+    known = event_name.spec.fields
+    unknown = [f"`{name}`" for name in hook_input if name not in known and name not in BASE_FIELDS]
+    if not unknown:
+        return []
+    return [f"unknown fields of {event_name}, not sent: {', '.join(unknown)}; known fields: {', '.join(known)}"]
+
+
+def _plan(config: Config, registry: HookRegistry, event_name: HookEventName, subject: str | None) -> list[PlannedHook]:
+    settings = loaded_settings(config)
+    why = NOT_TRUSTED_REASONS.get(settings.trust.state, "the project's settings are refused")
+    unapproved = [
+        PlannedHook(definition, Skip.NOT_APPROVED, why)
+        for definition in unapproved_hooks(settings)[0]
+        if definition.event_name == event_name
+    ]
+    skipped = [
+        PlannedHook(definition, Skip.HOOKS_OFF, why)
+        for definition, why in skipped_hooks(settings)
+        if definition.event_name == event_name
+    ]
+    planned = HookPlanner(registry).explain(event_name, subject, hooks_enabled=config.enable_hooks)
+    return [*unapproved, *planned, *skipped]
+
+
+def _warnings(settings: Settings, plan: list[PlannedHook]) -> tuple[str, ...]:
+    """Return the warnings about the settings, without those that the plan and ``not_run`` repeat."""
+    if not _is_unapproved(plan):
+        return settings.warnings
+    repeated = {*settings.notices}.difference(settings.misplaced)
+    return tuple(warning for warning in settings.warnings if warning not in repeated)
+
+
+def _is_unapproved(plan: list[PlannedHook]) -> bool:
+    return any(hook.skip is Skip.NOT_APPROVED for hook in plan)
+
+
+def _why_nothing_runs(settings: Settings, plan: list[PlannedHook], event_name: HookEventName) -> list[str]:
+    if any(hook.runs for hook in plan):
+        return []
+    if not plan:
+        return [f"no hook is configured for {event_name}"]
+    if settings.never_enabled:  # this is among the warnings
+        return []
+    off = why_off(settings) or ("" if _is_unapproved(plan) else "no hook was chosen; the plan shows why")
+    return [off] if off else []
+
+
+_TOOL_INPUTS: Mapping[str, Mapping[str, Any]] = {
+    "read_file": {"file_path": "README.md"},
+    "write_file": {"file_path": "example.txt", "content": "Hello.\n"},
+    "replace": {"file_path": "example.txt", "old_string": "Hello", "new_string": "Good day"},
+    "list_directory": {"dir_path": "."},
+    "glob": {"pattern": "**/*.py"},
+    "search_file_content": {"pattern": "TODO", "dir_path": "."},
+    "run_shell_command": {"command": "ls", "description": "list the files", "dir_path": "."},
+}
+
+
+def sample_input(event_name: HookEventName, tool_name: str = "write_file") -> dict[str, Any]:
+    """Return input for an event, for trying hooks without an agent."""
+    fields = {name: field.sample for name, field in event_name.spec.fields.items()}
+    if event_name.spec.is_about_tool:
+        fields |= {"tool_name": tool_name, "tool_input": dict(_TOOL_INPUTS.get(tool_name, {}))}
+    return fields

@@ -1,0 +1,1 @@
+"""Tests for hooks: the files that have them, and what they expect."""

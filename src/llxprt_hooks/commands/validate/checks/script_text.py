@@ -1,0 +1,143 @@
+"""Checks of the text of scripts: common mistakes with exit codes and stdout."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from llxprt_hooks._support.text import shorten
+from llxprt_hooks.commands.validate.checks.commands import exit_two_advice
+from llxprt_hooks.commands.validate.diagnostic import Diagnostic, diagnostic_at
+from llxprt_hooks.commands.validate.rules import Rule
+from llxprt_hooks.commands.validate.started_programs import Script, scripts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from llxprt_hooks.commands.validate.entries import FileHook
+    from llxprt_hooks.commands.validate.inspection import Inspection
+
+_LINE: Final = r"^(?![ \t]*(?:\#|//|trap[ \t]))[^\n]*?"
+_NOT_AFTER_OR: Final = r"(?<!\|\| )(?<!\|\|)"
+"""``cd folder || exit 1`` is not a decision about a call."""
+_EXITS: Final = r"\bexit[ \t]+{0}\b|\b(?:sys\.exit|process\.exit|exit|quit)\([ \t]*{0}[ \t]*\)"
+_EXIT_WITH_TEXT: Final = r"\b(?:sys\.exit|SystemExit)\([ \t]*[fFrR]{0,2}[\"'][^\n]*"
+"""Python prints the text to stderr, and exits with 1."""
+_EXIT_ONE: Final = re.compile(f"{_LINE}{_NOT_AFTER_OR}({_EXITS.format(1)}|{_EXIT_WITH_TEXT})", re.MULTILINE)
+_FINDS_PROGRAM: Final = re.compile(
+    r"(?:\bcommand[ \t]+-[vV][ \t]|\b(?:which|type|hash)[ \t]+[^\n;|&>]+(?:&|2)?>|shutil\.which\()"
+    r"[^\n]*(?:\Z|(?:then|[:{])[ \t]*\n)"
+)
+"""A look for a program, in the last line or as the condition above it."""
+_EXIT_TWO: Final = re.compile(f"{_LINE}({_EXITS.format(2)})", re.MULTILINE)
+_GUARDS: Final = re.compile(
+    r"block|den[yi]|forb[ia]d|refus|reject|prohibit|not allowed|must not|&&[ \t]*exit", re.IGNORECASE
+)
+"""Words in a script that decides about calls."""
+
+_STDERR: Final = re.compile(r">&\s*2|stderr|console\.error|STDERR|\bwarn\b")
+_TO_STDERR: Final = {
+    "python": 'print("…", file=sys.stderr)',
+    "pypy": 'print("…", file=sys.stderr)',
+    "node": 'console.error("…")',
+    "ruby": 'warn "…"',
+    "perl": 'warn "…"',
+}
+"""How to print to stderr, by the start of the interpreter's name; else as in a shell."""
+_MAX_EXIT: Final = 40
+_MAX_LINE: Final = 400
+_MAX_EXITS: Final = 20
+_DECIDES: Final = re.compile(r"decision|permissionDecision|hookSpecificOutput|\bcontinue\\?[\"']|systemMessage")
+_PROSE: Final = re.compile(
+    r"""^[ \t]*(
+          echo[ \t]+(?:-[neE]+[ \t]+)?(?:"[A-Za-z](?:[^"\\\n]|\\[^\n])*"|'[A-Za-z][^'\n]*'|[A-Za-z])[^\n>|]*(?<!\\)
+        | print\([ \t]*[frFR]{0,2}["'][A-Za-z](?:(?!file[ \t]*=)[^\n])*
+        | console\.log\([ \t]*["'`][A-Za-z][^\n]*
+    )$""",
+    re.MULTILINE | re.VERBOSE,
+)
+"""A line that prints text to stdout. The end of a command that goes on in the next line may send it elsewhere."""
+_COMMENT: Final = re.compile(r"^[ \t]*(?:#|//)[^\n]*", re.MULTILINE)
+_KEYS: Final = r"(?:decision|permissionDecision|hookSpecificOutput|\bcontinue|systemMessage)"
+_JSON_KEY: Final = re.compile(_KEYS + r"(?:\\?[\"']|[ \t]*:)")
+"""A key of an answer, in JSON or in the source of an object."""
+_PRINTED_DICT: Final = re.compile(rf"^[ \t]*(print\(\s*\{{\s*[\"']{_KEYS}[\"']\s*:)", re.MULTILINE)
+_THEN_EXIT_TWO: Final = re.compile(rf"\s*(?:{_EXITS.format(2)})")
+
+
+def check_script_text(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
+    """Find guards that exit with 1, blocks without a reason, and text where JSON is needed."""
+    for script in scripts(inspection, hook):
+        if script.may_be_shown and b"\0" not in script.data:
+            can_block = hook.event and hook.event.spec.can_block
+            yield from _exit_codes(script) if can_block else _without_effect(script)
+            yield from _prose(script, text_fails=bool(can_block and hook.fails_closed))
+            yield from _python_dict(script)
+
+
+def _exit_codes(script: Script) -> Iterator[Diagnostic]:
+    text = script.source.text
+    two = _EXIT_TWO.search(text)
+    guards = not two and _GUARDS.search(text) and not _DECIDES.search(text)
+    exits = (one for one in islice(_EXIT_ONE.finditer(text), _MAX_EXITS) if not _needs_program(one))
+    for number, one in enumerate(exits):
+        if not script.hook.fails_closed and (_follows_message(one) or (guards and not number)):
+            message = f"`{shorten(one[1], _MAX_EXIT)}` does not block {script.hook.event}"
+            fix = "To block, print the reason to stderr and exit with 2."
+            yield diagnostic_at(script.source, Rule.EXIT_ONE, *one.span(1), message, fix)
+    if two and not _STDERR.search(text):
+        message = "this blocks without a reason: nothing in the script writes to stderr"
+        fix = f"Print the reason to stderr: `{_print_to_stderr(script)}`."
+        yield diagnostic_at(script.source, Rule.EXIT_TWO_SILENT, *two.span(1), message, fix)
+
+
+def _follows_message(exits: re.Match[str]) -> bool:
+    """Return whether a message is written to stderr in the same line, or in the one before."""
+    return bool(_STDERR.search(_lines_before(exits, 1)))
+
+
+def _needs_program(exits: re.Match[str]) -> bool:
+    """Return whether a script ends because a program is not installed: that is not a decision about a call."""
+    return bool(_FINDS_PROGRAM.search(_lines_before(exits, 2)))
+
+
+def _lines_before(exits: re.Match[str], count: int) -> str:
+    """Return the last lines before an exit, including its own if that has text before it."""
+    start = exits.start(1)
+    return "\n".join(exits.string[max(0, start - _MAX_LINE) : start].rstrip().rsplit("\n", count)[-count:])
+
+
+def _print_to_stderr(script: Script) -> str:
+    return next((code for name, code in _TO_STDERR.items() if script.interpreter.startswith(name)), 'echo "…" >&2')
+
+
+def _without_effect(script: Script) -> Iterator[Diagnostic]:
+    text, event = script.source.text, script.hook.event
+    if event and (two := _EXIT_TWO.search(text)) and "hook_event_name" not in text:
+        yield diagnostic_at(script.source, Rule.EXIT_TWO_NO_EFFECT, *two.span(1), *exit_two_advice(event, two[1]))
+
+
+def _prose(script: Script, *, text_fails: bool) -> Iterator[Diagnostic]:
+    text = script.source.text
+    fix = f"Send it to stderr: `{_print_to_stderr(script)}`."
+    if text_fails:
+        prose = next((found for found in _PROSE.finditer(text) if not _THEN_EXIT_TWO.match(text, found.end())), None)
+        if prose is not None:
+            message = "with `failClosed`, this text on stdout counts as a failure, and the call is blocked"
+            yield diagnostic_at(script.source, Rule.FAIL_CLOSED_TEXT, *prose.span(1), message, fix)
+    elif (prose := _PROSE.search(text)) and _prints_json(text) and not _EXIT_TWO.search(text):
+        message = "this line prints text to stdout, where the script also prints JSON"
+        yield diagnostic_at(script.source, Rule.STDOUT_NOISE, *prose.span(1), message, fix)
+
+
+def _python_dict(script: Script) -> Iterator[Diagnostic]:
+    if script.interpreter.startswith(("python", "pypy")) and (found := _PRINTED_DICT.search(script.source.text)):
+        message = "this prints a Python dict, which is not JSON"
+        yield diagnostic_at(script.source, Rule.PRINTED_DICT, *found.span(1), message, "Write `print(json.dumps(…))`.")
+
+
+def _prints_json(text: str) -> bool:
+    """Return whether a script seems to print an answer. Messages and comments may use the same words."""
+    code = _COMMENT.sub("", _PROSE.sub("", text))
+    return any(_JSON_KEY.search(line) and not _STDERR.search(line) for line in code.splitlines())

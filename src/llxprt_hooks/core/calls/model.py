@@ -1,0 +1,305 @@
+"""Hooks around a model call. Callers use SDK types only; the hook format stays inside the engine (HOOK-141)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.core.calls.lookup import plan_for
+from llxprt_hooks.core.engine.results import ProcessedHookResult
+from llxprt_hooks.core.protocol.model_outputs import (
+    AfterModelHookOutput,
+    BeforeModelHookOutput,
+    BeforeToolSelectionHookOutput,
+)
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.model import HookFormat, request_payload, resolve_translator, response_payload
+from llxprt_hooks.model.payload import request_from, response_from
+
+if TYPE_CHECKING:
+    from llxprt_hooks.core.engine.plan import ExecutionPlan
+    from llxprt_hooks.core.engine.results import AggregatedHookResult
+    from llxprt_hooks.core.engine.system import CallerConfig
+    from llxprt_hooks.model import AnyTranslator, TranslatorChoice
+
+log = debug_logger("triggers:model")
+
+T = TypeVar("T")
+RequestT = TypeVar("RequestT")
+ResponseT = TypeVar("ResponseT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ModelHookResult:
+    """The fields that all three results have (DELTA-HAPP-002)."""
+
+    should_stop: bool = False
+    stop_reason: str | None = None
+    system_message: str | None = None
+    suppress_output: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeforeModelHookResult(_ModelHookResult, Generic[RequestT]):
+    """Whether to call the model, and with which request. A stop also counts as blocked (HOOK-184)."""
+
+    blocked: bool = False
+    reason: str | None = None
+    synthetic_response: Any | None = None
+    modified_request: RequestT | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AfterModelHookResult(_ModelHookResult, Generic[ResponseT]):
+    """The response to use: the hook's, or the model's own."""
+
+    response: ResponseT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeforeToolSelectionHookResult(_ModelHookResult):
+    """The tool configuration to use, if a hook changed it, with the tools, which are never filtered."""
+
+    tool_config: Any | None = None
+    tools: Any | None = None
+
+
+class ModelRequest(Generic[RequestT]):
+    """A request as its caller gave it, as the translator read it, and as hooks see it: each is worked out once."""
+
+    def __init__(self, given: RequestT, translator: TranslatorChoice) -> None:
+        self.given = given
+        self._choice = translator
+
+    @cached_property
+    def translator(self) -> AnyTranslator:
+        """The translator of the call; raises ``TranslationError`` if its SDK cannot be imported."""
+        return resolve_translator(self._choice)
+
+    @cached_property
+    def read(self) -> Any:
+        """The request in the SDK's types; raises ``TranslationError`` for anything else."""
+        return request_from(self.given, self.translator)
+
+    @cached_property
+    def payload(self) -> Any:
+        """The request in hook format."""
+        if isinstance(self.given, HookFormat):
+            return request_payload(self.given)
+        return self.translator.to_hook_llm_request(self.read)
+
+    def as_sent(self) -> Any:
+        """The request in hook format as it is now: a program may change it when it sends it (D-13)."""
+        self.__dict__.pop("payload", None)
+        return self.payload
+
+    def changed(self, request: Any) -> ModelRequest[RequestT]:
+        """Return another request of the same SDK, which its translator has made."""
+        other: ModelRequest[RequestT] = ModelRequest(request, self._choice)
+        other.__dict__ |= {"translator": self.translator, "read": request}
+        return other
+
+
+class ModelResponse:
+    """A response as its caller gave it, as the translator read it, and as hooks see it: each is worked out once."""
+
+    def __init__(self, given: Any, request: ModelRequest[Any]) -> None:
+        self.given = given
+        self._request = request
+
+    @cached_property
+    def read(self) -> Any:
+        return response_from(self.given, self._request.translator)
+
+    @cached_property
+    def payload(self) -> Any:
+        """The response in hook format."""
+        if isinstance(self.given, HookFormat):
+            return response_payload(self.given)
+        return self._request.translator.to_hook_llm_response(self.read)
+
+
+async def fire_before_model_hook(
+    config: CallerConfig, request: RequestT, *, translator: TranslatorChoice = None
+) -> BeforeModelHookResult[RequestT]:
+    """Run the BeforeModel hooks on a complete request."""
+    plan = plan_for(config, HookEventName.BEFORE_MODEL)
+    result, _ = await before_model(plan, ModelRequest(request, translator or config.translator))
+    return result
+
+
+async def fire_after_model_hook(
+    config: CallerConfig, request: Any, response: ResponseT, *, translator: TranslatorChoice = None
+) -> AfterModelHookResult[ResponseT]:
+    """Run the AfterModel hooks on a complete response and the request as it was sent."""
+    plan = plan_for(config, HookEventName.AFTER_MODEL)
+    sent = ModelRequest(request, translator or config.translator)
+    result, _ = await after_model(plan, sent, ModelResponse(response, sent))
+    return result
+
+
+async def fire_before_tool_selection_hook(
+    config: CallerConfig, request: Any, *, translator: TranslatorChoice = None
+) -> BeforeToolSelectionHookResult:
+    """Run the BeforeToolSelection hooks on a request with tools."""
+    plan = plan_for(config, HookEventName.BEFORE_TOOL_SELECTION)
+    result, _ = await before_tool_selection(plan, ModelRequest(request, translator or config.translator))
+    return result
+
+
+DecidedBy: TypeAlias = tuple[str, ...]
+"""The hooks that blocked or stopped."""
+
+
+async def before_model(
+    plan: ExecutionPlan | None, request: ModelRequest[RequestT]
+) -> tuple[BeforeModelHookResult[RequestT], DecidedBy]:
+    """Run the BeforeModel hooks of a plan, if there are any."""
+    if plan is None:
+        return BeforeModelHookResult(), ()
+    decision = await plan.fire(lambda: {"llm_request": request.payload})
+    try:
+        return _before_model(plan, decision, request), decision.decided_by
+    except Exception as error:
+        return _before_model(plan, plan.failed(error), request), ()
+
+
+async def after_model(
+    plan: ExecutionPlan | None, request: ModelRequest[Any], response: ModelResponse
+) -> tuple[AfterModelHookResult[Any], DecidedBy]:
+    """Run the AfterModel hooks of a plan, if there are any."""
+    if plan is None:
+        return AfterModelHookResult(response=response.given), ()
+    decision = await plan.fire(lambda: {"llm_request": request.as_sent(), "llm_response": response.payload})
+    output = decision.final_output
+    if not isinstance(output, AfterModelHookOutput):
+        return AfterModelHookResult(response=response.given), ()
+    modified = _translated_or(None, lambda: _modified_response(output.using(request.translator), response))
+    used = response.given if modified is None else modified
+    return AfterModelHookResult(response=used, **_common(decision)), decision.decided_by
+
+
+async def before_tool_selection(
+    plan: ExecutionPlan | None, request: ModelRequest[Any]
+) -> tuple[BeforeToolSelectionHookResult, DecidedBy]:
+    """Run the BeforeToolSelection hooks of a plan, if there are any."""
+    if plan is None:
+        return BeforeToolSelectionHookResult(), ()
+    decision = await plan.fire(lambda: {"llm_request": request.payload})
+    output = decision.final_output
+    if not isinstance(output, BeforeToolSelectionHookOutput):
+        return BeforeToolSelectionHookResult(), ()
+    tool_config, tools = _translated_or(
+        (None, None), lambda: _selected_tools(output.using(request.translator), request)
+    )
+    return BeforeToolSelectionHookResult(tool_config=tool_config, tools=tools, **_common(decision)), decision.decided_by
+
+
+def _before_model(
+    plan: ExecutionPlan, decision: AggregatedHookResult, request: ModelRequest[RequestT]
+) -> BeforeModelHookResult[RequestT]:
+    output = decision.final_output
+    if not isinstance(output, BeforeModelHookOutput):
+        return BeforeModelHookResult()
+    if not (output.is_blocking_decision() or output.should_stop_execution()):
+        return BeforeModelHookResult(modified_request=_changed_request(plan, output, request), **_common(decision))
+    return BeforeModelHookResult(
+        blocked=True,
+        reason=output.get_effective_reason(),
+        synthetic_response=_translated_or(None, lambda: _synthetic(output.using(request.translator), request)),
+        **_common(decision),
+    )
+
+
+def _synthetic(output: BeforeModelHookOutput, request: ModelRequest[Any]) -> Any | None:
+    return output.get_synthetic_response(None if isinstance(request.given, HookFormat) else request.read)
+
+
+def _changed_request(
+    plan: ExecutionPlan, output: BeforeModelHookOutput, request: ModelRequest[RequestT]
+) -> RequestT | None:
+    """Return the request with the changes that can be applied; None if nothing changes.
+
+    Each field is applied separately, so that a redacted message is sent even if the hook also chose an invalid model.
+    """
+    changed: RequestT | None = None
+    for name, value in (output.hook_specific_output or {}).get("llm_request", {}).items():
+        try:
+            base = request.read if changed is None else changed
+            wanted = request.translator.from_hook_llm_request({name: value}, base)
+            changed = changed if wanted is base else wanted
+        except Exception:
+            if plan.fail_closed:
+                raise
+            log.warning("a hook's llm_request.%s cannot be used and is ignored", name, exc_info=True)
+    return changed
+
+
+def _modified_response(output: AfterModelHookOutput, response: ModelResponse) -> Any | None:
+    return _without_echoed_fields(output, response).get_modified_response(response.given)
+
+
+def _without_echoed_fields(output: AfterModelHookOutput, response: ModelResponse) -> AfterModelHookOutput:
+    """Return the output without the fields in which a hook only repeats the response that it was shown.
+
+    An unchanged response must keep the model's function calls, which the hook format does not have. If a hook changed
+    only ``text``, for example to redact it, the repeated candidates still have the old text and must not override it.
+    """
+    fields = output.to_dict()
+    answer = fields.get("hookSpecificOutput", {}).get("llm_response")
+    if not answer:
+        return output
+    shown = response.payload
+    echoes_text = answer.get("text", shown.get("text")) == shown.get("text")
+    echoes_candidates = "candidates" not in answer or _repeats(answer["candidates"], shown.get("candidates"))
+    if echoes_text and echoes_candidates:
+        changed = {}
+    elif not echoes_text and echoes_candidates:
+        changed = {name: value for name, value in answer.items() if name != "candidates"}
+    else:
+        return output
+    fields["hookSpecificOutput"] = {**fields["hookSpecificOutput"], "llm_response": changed}
+    return AfterModelHookOutput(fields, translator=output.translator)
+
+
+def _repeats(given: Any, shown: Any) -> bool:
+    """Whether a hook's data is part of what it was shown; a text may be in an object of its own (D-12)."""
+    if isinstance(given, Mapping):
+        if not isinstance(shown, Mapping):
+            return bool(given.get("text") == shown)
+        return all(name in shown and _repeats(value, shown[name]) for name, value in given.items())
+    if isinstance(given, list) and isinstance(shown, list):
+        return len(given) == len(shown) and all(map(_repeats, given, shown))
+    return bool(given == shown)
+
+
+def _selected_tools(output: BeforeToolSelectionHookOutput, request: ModelRequest[Any]) -> tuple[Any, Any]:
+    """Return the tool configuration that hooks changed, with the tools; two Nones if they changed nothing."""
+    if not (output.hook_specific_output or {}).get("toolConfig"):
+        return None, None
+    translator = request.translator
+    given, tools = translator.tool_config_of(request.read), translator.tools_of(request.read)
+    tool_config, tools = output.apply_tool_config_modifications(given, tools)
+    return (None, None) if tool_config is given else (tool_config, tools)
+
+
+def _common(decision: AggregatedHookResult) -> dict[str, Any]:
+    processed = ProcessedHookResult.of(decision)
+    return {
+        "should_stop": processed.should_stop,
+        "stop_reason": processed.stop_reason,
+        "system_message": processed.system_message,
+        "suppress_output": processed.suppress_output,
+    }
+
+
+def _translated_or(default: T, translate: Callable[[], T]) -> T:
+    """Translate a part of a hook's answer; return the default if that fails, so that the other parts still apply."""
+    try:
+        return translate()
+    except Exception:
+        log.warning("a hook's model data cannot be used and is ignored", exc_info=True)
+        return default

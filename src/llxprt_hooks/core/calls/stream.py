@@ -1,0 +1,141 @@
+"""Model calls whose answers arrive in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from llxprt_hooks._support.awaitables import resolve
+from llxprt_hooks.core import loops
+
+if TYPE_CHECKING:
+    from llxprt_hooks.core.calls.model_call import HookedModelCall, ModelCallResult
+    from llxprt_hooks.model.wire.base import Wire
+
+ResponseT = TypeVar("ResponseT")
+ChunkT = TypeVar("ChunkT")
+
+
+class ModelStream(Generic[ChunkT, ResponseT]):
+    """The chunks of an answer; an asynchronous iterator."""
+
+    def __init__(
+        self,
+        hooked: HookedModelCall[Any],
+        call: Callable[[Any], Any],
+        join: Callable[[list[ChunkT]], ResponseT] | None,
+        split: Callable[[ResponseT], Iterable[ChunkT]] | None,
+    ) -> None:
+        self.result: ModelCallResult[ResponseT] | None = None
+        """What hooks decided; None until then. ``response`` is None if chunks were passed on as they arrived."""
+        self._hooked = hooked
+        self._call = call
+        self._given_join = join
+        self._given_split = split
+        self._chunks = self._iterate()
+
+    def __aiter__(self) -> AsyncIterator[ChunkT]:
+        return self._chunks
+
+    async def aclose(self) -> None:
+        """End the answer early."""
+        await _close(self._chunks)
+
+    async def _iterate(self) -> AsyncIterator[ChunkT]:
+        hooked = self._hooked
+        self.result = await hooked.before()
+        if self.result is not None:
+            for chunk in () if self.result.response is None else self._split(self.result.response):
+                yield chunk
+            return
+        holds_back, held_back = hooked.holds_back, []
+        source = await resolve(self._call(hooked.request))
+        try:
+            async with aclosing(_chunks(source)) as chunks:
+                async for chunk in chunks:
+                    if holds_back:
+                        held_back.append(chunk)
+                    else:
+                        yield chunk
+        finally:
+            await _close(source)
+        if not holds_back:
+            self.result = hooked.passed_on()
+            return
+        response = self._join(held_back)
+        self.result = await hooked.after(response)
+        shown = self.result.response
+        for chunk in held_back if shown is None or shown is response else self._split(shown):
+            yield chunk
+
+    def _join(self, chunks: list[ChunkT]) -> Any:
+        if self._given_join is not None:
+            return self._given_join(chunks)
+        response = self._wire.assemble(chunks, self._hooked.request)
+        if response is None:
+            raise ConnectionAbortedError("the stream ended before the answer was complete")
+        return response
+
+    def _split(self, response: Any) -> Iterable[Any]:
+        if self._given_split is not None:
+            return self._given_split(response)
+        return self._wire.events(response, self._hooked.request)
+
+    @property
+    def _wire(self) -> Wire:
+        wire = self._hooked.translator.wire
+        if wire is None:
+            raise TypeError("this SDK's streams have no format of their own: pass `join` and `split`")
+        return wire
+
+
+class SyncModelStream(Generic[ChunkT, ResponseT]):
+    """The chunks of an answer; an iterator."""
+
+    def __init__(self, stream: ModelStream[ChunkT, ResponseT]) -> None:
+        self._stream = stream
+        self._chunks = self._iterate()
+
+    @property
+    def result(self) -> ModelCallResult[ResponseT] | None:
+        """What hooks decided; None until then. ``response`` is None if chunks were passed on as they arrived."""
+        return self._stream.result
+
+    def __iter__(self) -> Iterator[ChunkT]:
+        return self._chunks
+
+    def _iterate(self) -> Generator[ChunkT, None, None]:
+        chunks = aiter(self._stream)
+        try:
+            while (chunk := loops.drive(_next(chunks))) is not _END:
+                yield chunk
+        finally:
+            loops.drive(self._stream.aclose())
+
+    def close(self) -> None:
+        """End the answer early."""
+        self._chunks.close()
+
+
+_END: Any = object()
+
+
+async def _next(chunks: AsyncIterator[ChunkT]) -> ChunkT:
+    return await anext(chunks, _END)
+
+
+async def _chunks(source: Any) -> AsyncGenerator[Any, None]:
+    if hasattr(source, "__aiter__"):
+        async for chunk in source:
+            yield chunk
+    else:
+        for chunk in source:
+            yield chunk
+
+
+async def _close(source: Any) -> None:
+    """Close a stream that may not be at its end; SDKs call it ``close``, generators ``aclose``."""
+    close = getattr(source, "aclose", None) or getattr(source, "close", None)
+    if close is not None:
+        await resolve(close())

@@ -1,0 +1,238 @@
+"""Hooks around a tool call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from llxprt_hooks._support.json_codec import PAYLOAD_DEPTH
+from llxprt_hooks.core.calls.lookup import NO_PLANS, plan_for, tool_plans
+from llxprt_hooks.core.engine.session import Detached
+from llxprt_hooks.core.protocol.inputs import name_text
+from llxprt_hooks.core.protocol.outputs import BeforeToolHookOutput, merged_by_key
+from llxprt_hooks.core.protocol.tool_result import ToolResult, with_text
+from llxprt_hooks.events import HookEventName
+
+if TYPE_CHECKING:
+    from llxprt_hooks.core.calls.lookup import ToolPlans
+    from llxprt_hooks.core.engine.session import Session, Sessionless
+    from llxprt_hooks.core.engine.system import CallerConfig
+    from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
+    from llxprt_hooks.model import Restriction
+
+Execute: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any] | Any]
+"""A tool: takes its input and returns a ``ToolResult``, or any other value, which becomes the content of one."""
+
+
+async def fire_before_tool_hook(
+    config: CallerConfig, tool_name: str, tool_input: Mapping[str, Any]
+) -> DefaultHookOutput | None:
+    """Run the BeforeTool hooks; None means that they returned nothing and the tool may run."""
+    tool_name = name_text(tool_name)
+    plan = plan_for(config, HookEventName.BEFORE_TOOL, tool_name)
+    if plan is None:
+        return None
+    return (await plan.fire({"tool_name": tool_name, "tool_input": tool_input})).final_output
+
+
+async def fire_after_tool_hook(
+    config: CallerConfig, tool_name: str, tool_input: Mapping[str, Any], tool_response: Mapping[str, Any] | ToolResult
+) -> DefaultHookOutput | None:
+    """Run the AfterTool hooks; None means that they returned nothing and the result is used unchanged."""
+    tool_name = name_text(tool_name)
+    plan = plan_for(config, HookEventName.AFTER_TOOL, tool_name)
+    if plan is None:
+        return None
+    return (await plan.fire(partial(_after_fields, tool_name, tool_input, tool_response))).final_output
+
+
+class HookedToolCall:
+    """A tool call in two steps, for callers that run the tool themselves.
+
+    Run the tool with ``input`` after ``before()``, unless it returned a result. The call respects the restriction and
+    the stop of its session, and records new ones on it.
+    """
+
+    __slots__ = ("_config", "_output", "_plans", "_session", "input", "name")
+
+    def __init__(
+        self,
+        config: CallerConfig,
+        tool_name: str,
+        tool_input: dict[str, Any],
+        *,
+        restriction: Restriction | None = None,
+        session: Session | Sessionless | None = None,
+        plans: ToolPlans | None = None,
+    ) -> None:
+        self.name = tool_name
+        self.input = tool_input
+        """The arguments; after ``before()``, as hooks changed them."""
+        self._config = config
+        self._plans = plans
+        self._session = session or Detached(restriction)
+        self._output: DefaultHookOutput | None = None
+
+    async def run(self, execute_fn: Execute) -> ToolResult:
+        """Run a tool, which may be a function or a coroutine function, between its hooks."""
+        if (result := await self.before()) is not None:
+            return result
+        outcome = execute_fn(self.input)
+        return await self.after(await outcome if is_awaitable(outcome) else outcome)
+
+    async def before(self) -> ToolResult | None:
+        """Run the hooks before the call. If it returns None, run the tool with ``input``; else use the result.
+
+        A call that the restriction does not allow fires no event.
+        """
+        name = name_text(self.name)
+        if (reason := self._session.stop_reason) is not None:
+            return replace(ToolResult.failure(reason, "hook_stopped"), stop_reason=reason)
+        restriction = self._session.restriction
+        if restriction.allowed is not None and (refusal := restriction.refusal(name)) is not None:
+            return ToolResult.failure(refusal, "restricted")
+        before, _ = self._planned()
+        if before is None:
+            return None
+        given = self.input
+        self.input = own = _own_copy(given, PAYLOAD_DEPTH, {})
+        decision = await before.fire({"tool_name": name, "tool_input": own})
+        output = self._output = decision.final_output
+        if output is not None:
+            if output.is_blocking_decision() or output.should_stop_execution():
+                return self._finished(replace(_refused(output), decided_by=decision.decided_by))
+            self.input = _final_input(own, output)
+        if self.input is own and _is_copy(own, given, set()):
+            self.input = given  # callers recognize by it that nothing has changed
+        return None
+
+    def not_run(self, result: ToolResult) -> ToolResult:
+        """Return the result of a call that did not run after ``before()``, with what its hooks say to the model."""
+        return result if self._output is None else _with_effects(result, self._output, None)
+
+    async def after(self, outcome: Any) -> ToolResult:
+        """Run the hooks after the call, on what the tool returned: a ``ToolResult`` or any other value."""
+        result, output = as_tool_result(outcome), None
+        _, after = self._planned()
+        if after is not None:
+            decision = await after.fire(partial(_after_fields, name_text(self.name), self.input, result))
+            output = decision.final_output
+            result = replace(result, decided_by=decision.decided_by) if decision.decided_by else result
+        has_effects = self._output is not None or output is not None
+        return self._finished(_with_effects(result, self._output, output) if has_effects else result)
+
+    def _planned(self) -> ToolPlans:
+        """The hooks before and after the call, found when they are first needed."""
+        if self._plans is None:
+            self._plans = tool_plans(self._config, self.name)
+        return self._plans
+
+    def _finished(self, result: ToolResult) -> ToolResult:
+        if result.stop_reason is not None:
+            self._session.stop(result.stop_reason, result)
+        return result
+
+
+async def execute_tool_with_hooks(
+    config: CallerConfig,
+    tool_name: str,
+    tool_input: dict[str, Any],
+    execute_fn: Execute,
+    *,
+    restriction: Restriction | None = None,
+) -> ToolResult:
+    """Run the BeforeTool hooks, the tool with the changes of the hooks, and the AfterTool hooks.
+
+    A blocked or stopped tool does not run; the result then has the reason. ``execute_fn`` gets the final input as its
+    only argument; its exceptions pass through. ``restriction`` is that of the model call that requested the tool: a
+    call that it does not allow does not run and fires no event.
+    """
+    plans = tool_plans(config, tool_name)
+    if plans is not NO_PLANS or restriction is not None:
+        call = HookedToolCall(config, tool_name, tool_input, restriction=restriction, plans=plans)
+        return await call.run(execute_fn)
+    outcome = execute_fn(tool_input)  # not ``run_unhooked``: its coroutine would add a quarter to the time
+    return as_tool_result(await outcome if is_awaitable(outcome) else outcome)
+
+
+async def run_unhooked(execute_fn: Execute, tool_input: dict[str, Any]) -> ToolResult:
+    """Run a tool whose call has no hooks."""
+    outcome = execute_fn(tool_input)
+    return as_tool_result(await outcome if is_awaitable(outcome) else outcome)
+
+
+def is_awaitable(outcome: Any) -> bool:
+    """Whether what a tool returned must be awaited first; the usual results are recognized at once."""
+    return not isinstance(outcome, (ToolResult, str)) and inspect.isawaitable(outcome)
+
+
+def as_tool_result(outcome: Any) -> ToolResult:
+    """Return what a tool returned as a ``ToolResult``; any other value is its content."""
+    return outcome if isinstance(outcome, ToolResult) else ToolResult(outcome, outcome)
+
+
+def _after_fields(tool_name: str, tool_input: Any, response: Mapping[str, Any] | ToolResult) -> dict[str, Any]:
+    shown = response.to_dict() if isinstance(response, ToolResult) else response
+    return {"tool_name": tool_name, "tool_input": tool_input, "tool_response": shown}
+
+
+def _own_copy(value: Any, levels: int, copies: dict[int, Any]) -> Any:
+    """Copy the dicts and lists in the arguments, so that nobody changes them between the hooks and the tool.
+
+    Other objects are the program's own, and stay. What is nested deeper than hooks are shown is refused later.
+    """
+    if type(value) not in (dict, list) or not levels:
+        return value
+    if id(value) not in copies:
+        own = copies[id(value)] = type(value)()
+        if type(value) is dict:
+            own.update({name: _own_copy(item, levels - 1, copies) for name, item in value.items()})
+        else:
+            own.extend([_own_copy(item, levels - 1, copies) for item in value])
+    return copies[id(value)]
+
+
+def _is_copy(own: Any, given: Any, seen: set[int]) -> bool:
+    """Whether the value that was copied still is what it was."""
+    if own is given or id(own) in seen:
+        return True
+    seen.add(id(own))
+    if type(own) is dict and type(given) is dict:
+        return own.keys() == given.keys() and all(_is_copy(item, given.get(name), seen) for name, item in own.items())
+    if type(own) is list and type(given) is list:
+        return len(own) == len(given) and all(
+            _is_copy(item, other, seen) for item, other in zip(own, given, strict=False)
+        )
+    return False
+
+
+def _final_input(tool_input: dict[str, Any], before: DefaultHookOutput) -> dict[str, Any]:
+    changes = before.get_modified_tool_input() if isinstance(before, BeforeToolHookOutput) else None
+    return merged_by_key(tool_input, changes) if changes else tool_input
+
+
+def _refused(before: DefaultHookOutput) -> ToolResult:
+    reason = before.get_effective_reason()
+    kind = "hook_blocked" if before.is_blocking_decision() else "hook_stopped"
+    return _with_effects(ToolResult.failure(reason, kind), before, None)
+
+
+def _with_effects(result: ToolResult, before: DefaultHookOutput | None, after: DefaultHookOutput | None) -> ToolResult:
+    """Return the result with the hooks' context, messages, suppression and stop reason (HOOK-217)."""
+    outputs = [output for output in (before, after) if output is not None]
+    context = after.get_additional_context() if after is not None else None
+    additions = [context] if context else []
+    additions += [f"[System] {output.system_message}" for output in outputs if output.system_message]
+    content = result.llm_content
+    for addition in additions:
+        content = with_text(content, f"\n\n{addition}")
+    return replace(
+        result,
+        llm_content=content,
+        suppress_display=result.suppress_display or bool(after is not None and after.suppress_output),
+        stop_reason=next((reason for output in outputs if (reason := output.get_stop_reason())), result.stop_reason),
+        additions=[*result.additions, *additions],
+    )

@@ -1,0 +1,258 @@
+"""The aggregator: several hooks' outputs into one, by the strategy of the event.
+
+A merge depends on plan order only, never on which hook finished first. A failed hook counts as not run: its converted
+output is kept in ``all_outputs`` and merged nowhere, except for the block of exit code 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from llxprt_hooks.core.engine.results import AggregatedHookResult, is_blocked
+from llxprt_hooks.core.protocol.model_outputs import make_output
+from llxprt_hooks.core.protocol.outputs import BLOCKING, NO_REASON
+from llxprt_hooks.events import MergeStrategy
+
+if TYPE_CHECKING:
+    from llxprt_hooks.core.engine.results import HookExecutionResult
+    from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
+    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.model import TranslatorChoice
+
+Fields = dict[str, Any]
+Outputs = Sequence["DefaultHookOutput"]
+
+
+class HookAggregator:
+    """Merges the results of an event's hooks."""
+
+    def __init__(self, translator: TranslatorChoice = None) -> None:
+        self._translator = translator
+
+    def aggregate_results(
+        self, results: Sequence[HookExecutionResult], event_name: HookEventName
+    ) -> AggregatedHookResult:
+        """One result for all; ``results`` are in plan order."""
+        counting = [result for result in results if not result.hook_config.observe]
+        final_output = self._merge(counting, event_name)
+        return AggregatedHookResult(
+            success=all(result.success for result in counting),
+            final_output=final_output,
+            all_outputs=[result.output for result in counting if result.output is not None],
+            errors=[result.error for result in counting if result.error is not None],
+            total_duration=sum([result.duration for result in results]),
+            results=list(results),
+            decided_by=_decided_by(counting, event_name, final_output),
+        )
+
+    def _merge(self, results: Sequence[HookExecutionResult], event_name: HookEventName) -> DefaultHookOutput | None:
+        spec = event_name.spec
+        outputs = [
+            (result.output, result.hook_config.fail_closed)
+            for result in results
+            if result.output is not None and (result.success or result.output.is_blocking_decision())
+        ]
+        if not outputs:
+            return None
+        if len(outputs) == 1 and spec.merge is MergeStrategy.OR_DECISION and _is_plain(outputs[0][0]):
+            return outputs[0][0]
+        fields = _STRATEGIES[spec.merge]([output for output, _ in outputs], spec.merged_object)
+        if spec.merge is MergeStrategy.FIELD_REPLACEMENT:  # only here can a later output overwrite an earlier one
+            fields |= _final_fields([output for output, fail_closed in outputs if fail_closed], fields)
+        return make_output(event_name, fields, self._translator)
+
+
+def _is_plain(output: DefaultHookOutput) -> bool:
+    """Whether an output is only a decision, perhaps with a reason: merged alone, it stays what it is."""
+    return (
+        output.decision in _PLAIN_DECISIONS
+        and not output.implied
+        and output.reason != ""
+        and output.to_dict().keys() <= {"decision", "reason"}
+    )
+
+
+def _decided_by(
+    results: Sequence[HookExecutionResult], event_name: HookEventName, final_output: DefaultHookOutput | None
+) -> tuple[str, ...]:
+    """The hooks whose block or stop is in the final output."""
+    if final_output is None:
+        return ()
+    blocked, stopped = is_blocked(event_name, final_output), final_output.should_stop_execution()
+    if not blocked and not stopped:
+        return ()
+    return tuple(
+        result.hook_config.identity
+        for result in results
+        if result.output is not None
+        and ((blocked and result.output.is_blocking_decision()) or (stopped and result.output.should_stop_execution()))
+    )
+
+
+def merge_with_or_decision(outputs: Outputs, merged_object: str) -> Fields:
+    """Any block wins, any stop wins, texts are joined, objects that hooks change are merged by top-level key."""
+    merged = _merge_common(outputs)
+    decision = _or_decision(outputs)
+    if decision is not None:
+        merged["decision"] = decision
+    specific = _merge_specific(outputs, merged_object)
+    contexts = _joined([output.get_additional_context() for output in outputs])
+    if contexts:
+        specific["additionalContext"] = contexts
+    specific |= _merge_permissions(outputs, specific)
+    if specific:
+        merged["hookSpecificOutput"] = specific
+    return merged
+
+
+def merge_with_field_replacement(outputs: Outputs, merged_object: str) -> Fields:
+    """Later fields replace earlier ones, but an implied decision never undoes an explicit one."""
+    merged: Fields = {}
+    for output in outputs:
+        merged |= _own_fields(output)
+    merged |= _own_stop_reason(outputs, merged)
+    explicit = [output.decision for output in outputs if output.decision is not None and not output.implied]
+    if explicit:
+        merged["decision"] = explicit[-1]
+    specific = _merge_specific(outputs, merged_object)
+    if specific:
+        merged["hookSpecificOutput"] = specific
+    return merged
+
+
+def merge_tool_selection(outputs: Outputs, merged_object: str) -> Fields:
+    """All allowed names together, the most restrictive mode, and what else a stop needs (HOOK-058)."""
+    merged = _merge_common(outputs)
+    specific = _merge_specific(outputs, merged_object)
+    tool_config = _merge_tool_configs([(output.hook_specific_output or {}).get("toolConfig") for output in outputs])
+    if tool_config:
+        specific["toolConfig"] = tool_config
+    if specific:
+        merged["hookSpecificOutput"] = specific
+    return merged
+
+
+_STRATEGIES: Mapping[MergeStrategy, Callable[[Outputs, str], Fields]] = {
+    MergeStrategy.OR_DECISION: merge_with_or_decision,
+    MergeStrategy.FIELD_REPLACEMENT: merge_with_field_replacement,
+    MergeStrategy.TOOL_SELECTION: merge_tool_selection,
+}
+
+_PLAIN_DECISIONS = frozenset({"allow", *BLOCKING})
+_MODES_BY_RESTRICTION = ("NONE", "ANY", "AUTO")
+
+
+def _final_fields(outputs: Outputs, merged: Fields) -> Fields:
+    """The block and the stop of hooks with ``failClosed``, where a later field replaced them (D-26)."""
+    fields: Fields = {}
+    blocks = [output for output in outputs if output.is_blocking_decision()]
+    if blocks and merged.get("decision") not in BLOCKING:
+        fields |= {
+            "decision": blocks[-1].decision,
+            "reason": _joined(_own_fields(each).get("reason") for each in blocks),
+        }
+    stops = [output for output in outputs if output.should_stop_execution()]
+    if stops and merged.get("continue") is not False:
+        fields |= {"continue": False, "stopReason": _joined(output.get_stop_reason() for output in stops)}
+    return fields
+
+
+def _or_decision(outputs: Outputs) -> str | None:
+    """One rule for one hook and for several: the last blocking word, else ask, else allow unless a hook stops."""
+    blocks = [_blocking_word(output) for output in outputs if output.is_blocking_decision()]
+    if blocks:
+        return blocks[-1]
+    if "ask" in [word for output in outputs for word in (output.decision, output.permission_decision)]:
+        return "ask"
+    return None if False in [output.continue_ for output in outputs] else "allow"
+
+
+def _blocking_word(output: DefaultHookOutput) -> str | None:
+    """The word of a hook that blocks; its own permission decision comes first."""
+    permission = output.permission_decision
+    return permission if permission in BLOCKING else output.decision
+
+
+def _merge_permissions(outputs: Outputs, specific: Fields) -> Fields:
+    """Deny beats ask beats allow, and the reason is that of the hooks that block (D-26)."""
+    given = [word for output in outputs if (word := output.permission_decision) is not None]
+    if not given:
+        return {}
+    blocking = [output for output in outputs if output.is_blocking_decision()]
+    denied = [word for word in given if word in BLOCKING]
+    permission = denied[-1] if denied else "ask" if "ask" in given else given[-1]
+    if not blocking:
+        return {"permissionDecision": permission}
+    reasons = _joined((output.hook_specific_output or {}).get("permissionDecisionReason") for output in blocking)
+    specific.pop("permissionDecisionReason", None)
+    return {"permissionDecision": permission, **({"permissionDecisionReason": reasons} if reasons else {})}
+
+
+def _merge_common(outputs: Outputs) -> Fields:
+    """The fields that every OR merge treats alike."""
+    own = [_own_fields(output) for output in outputs]
+    merged: Fields = {}
+    for name in ("stopReason", "reason", "systemMessage"):
+        if text := _joined([fields.get(name) for fields in own]):
+            merged[name] = text
+    for output in outputs:
+        if output.should_stop_execution():
+            merged["continue"] = False
+        if output.suppress_output:
+            merged["suppressOutput"] = True
+    return merged | _own_stop_reason(outputs, merged)
+
+
+def _own_stop_reason(outputs: Outputs, merged: Fields) -> Fields:
+    """The reason of a stop that has no ``stopReason``, where the merged ``reason`` is not that of the stop alone."""
+    if merged.get("continue") is not False or merged.get("stopReason"):
+        return {}
+    if not any(_own_fields(output).get("reason") for output in outputs if not output.should_stop_execution()):
+        return {}
+    return {"stopReason": _joined(output.reason for output in outputs if output.should_stop_execution()) or NO_REASON}
+
+
+def _own_fields(output: DefaultHookOutput) -> Fields:
+    """An output's fields, as far as they count among those of other hooks.
+
+    Without a stop of its own, a hook's ``stopReason`` would become the reason of another hook's stop. It stays the
+    reason of the hook's block, if that has no other.
+    """
+    fields = output.to_dict()
+    if not output.should_stop_execution():
+        stop_reason = fields.pop("stopReason", None)
+        if output.is_blocking_decision() and stop_reason and not output.reason:
+            fields["reason"] = stop_reason
+    return fields
+
+
+def _merge_specific(outputs: Outputs, merged_object: str) -> Fields:
+    """Shallow, in plan order; ``merged_object`` names a field that is merged by top-level key itself."""
+    merged: Fields = {}
+    for output in outputs:
+        specific = output.hook_specific_output or {}
+        inner = {**merged.get(merged_object, {}), **specific.get(merged_object, {})} if merged_object else {}
+        merged |= specific
+        if inner:
+            merged[merged_object] = inner
+    return merged
+
+
+def _merge_tool_configs(tool_configs: Iterable[Mapping[str, Any] | None]) -> Fields:
+    given = [tool_config for tool_config in tool_configs if tool_config]
+    modes = {tool_config.get("mode") for tool_config in given}
+    lists = [names for tool_config in given if (names := tool_config.get("allowedFunctionNames")) is not None]
+    merged: Fields = {}
+    mode = next((mode for mode in _MODES_BY_RESTRICTION if mode in modes), None)
+    if mode is not None:
+        merged["mode"] = mode
+    if mode == "NONE":
+        merged["allowedFunctionNames"] = []
+    elif lists:
+        merged["allowedFunctionNames"] = sorted({name for names in lists for name in names})
+    return merged
+
+
+def _joined(texts: Iterable[str | None]) -> str:
+    return "\n".join(filter(None, texts))

@@ -1,0 +1,273 @@
+"""The plan of an event: the hooks that run for it, and what becomes of them when it is fired.
+
+A plan is what callers hold on to: an event that has started keeps its hooks through a reload. Firing it translates,
+runs, merges and reports. Whatever fails on the way becomes a failure envelope that names the stage; nothing but
+cancellation is raised, and this is the only place that decides whether a failure blocks.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from llxprt_hooks._support.json_codec import PAYLOAD_DEPTH, is_too_deep
+from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks._support.stamps import new_id, timestamp
+from llxprt_hooks.core import loops
+from llxprt_hooks.core.engine.observer import EventEnded, EventStarted, notify
+from llxprt_hooks.core.engine.reporting import report_end, report_hooks, report_start
+from llxprt_hooks.core.engine.results import (
+    AggregatedHookResult,
+    HookStageError,
+    ProcessedHookResult,
+    build_failure_envelope,
+    error_text,
+    make_empty_success_result,
+)
+from llxprt_hooks.core.engine.session import current_session
+from llxprt_hooks.core.protocol.exit_codes import cannot_run_block, fail_closed_block
+from llxprt_hooks.core.protocol.model_outputs import make_output
+from llxprt_hooks.process import is_out_of_stack
+
+if TYPE_CHECKING:
+    from llxprt_hooks.core.engine.aggregator import HookAggregator
+    from llxprt_hooks.core.engine.hints import Hint
+    from llxprt_hooks.core.engine.observer import HookObserver
+    from llxprt_hooks.core.engine.results import HookExecutionResult
+    from llxprt_hooks.core.engine.runner import HookRunner
+    from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
+    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.settings.definitions import HookConfig
+
+
+_log = debug_logger("handler")
+
+
+class EventConfig(Protocol):
+    """What an event needs of a configuration: the base fields of its payload."""
+
+    @property
+    def session_id(self) -> str: ...
+    @property
+    def working_dir(self) -> str: ...
+    @property
+    def transcript_path(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The parts that fire the plans of a configuration."""
+
+    config: EventConfig
+    runner: HookRunner
+    aggregator: HookAggregator
+    log: logging.Logger
+    observer: HookObserver | None = None
+    advised: set[tuple[str, Hint]] = field(default_factory=set)
+    """The advice that was logged, by hook and mistake: a hook makes its mistakes at every call."""
+
+    def base_fields(self, event_name: HookEventName) -> dict[str, Any]:
+        session = current_session(self.config) or self.config
+        return {
+            "session_id": session.session_id,
+            "cwd": self.config.working_dir,
+            "timestamp": timestamp(),
+            "hook_event_name": event_name.value,
+            "transcript_path": session.transcript_path,
+        }
+
+    def report_nothing(self, event_name: HookEventName) -> None:
+        """Log an event that no hook was there for (HOOK-146)."""
+        if self.log.isEnabledFor(logging.DEBUG):
+            nothing = ProcessedHookResult.of(make_empty_success_result())
+            report_end(self.log, EventEnded("", event_name, nothing, 0.0))
+
+    @property
+    def is_watched(self) -> bool:
+        return self.observer is not None or self.log.isEnabledFor(logging.DEBUG)
+
+
+Fields = Mapping[str, Any] | Callable[[], Mapping[str, Any]]
+"""An event's own fields as hooks see them, or a function that translates them."""
+
+
+class ExecutionPlan:
+    """The hooks of one event, ready to be fired any number of times."""
+
+    __slots__ = (
+        "_engine",
+        "event_name",
+        "fail_closed",
+        "hook_configs",
+        "in_process",
+        "observes_only",
+        "sequential",
+        "subject",
+    )
+
+    is_broken = False
+    """Whether finding the hooks failed."""
+
+    def __init__(
+        self,
+        event_name: HookEventName,
+        hook_configs: Sequence[HookConfig],
+        sequential: bool = False,
+        subject: str | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        self.event_name = event_name
+        self.hook_configs = tuple(hook_configs)
+        self.sequential = sequential
+        self.subject = subject
+        """What matchers were compared with, such as the tool's name; None if the event ignores matchers."""
+        self.fail_closed = any(config.blocks_on_failure for config in self.hook_configs)
+        """Whether a failure of the engine itself must block."""
+        self.observes_only = bool(self.hook_configs) and all(config.observe for config in self.hook_configs)
+        """Whether no hook can change anything, and so nothing may block because hooks cannot run."""
+        self.in_process = any(config.executor.in_process for config in self.hook_configs)
+        """Whether any hook runs inside this process, so that its event loop matters."""
+        self._engine = engine
+
+    async def fire(self, fields: Fields, base: Mapping[str, Any] | None = None) -> AggregatedHookResult:
+        """Run the hooks and merge their answers. ``base`` replaces base fields of the payload.
+
+        Callers may run on any event loop, or on none: hooks then run on the background loop.
+        """
+        if not loops.runs_here():
+            return await self._fire_elsewhere(fields, base)
+        engine, event_name = self._engine, self.event_name
+        assert engine is not None, "a plan is fired by the engine that made it"
+        stage, event_id, wall_time = "translation", "", 0.0
+        try:
+            own = fields() if callable(fields) else fields
+            hook_input = {**engine.base_fields(event_name), **(base or {}), **own}
+            stage = "validation"
+            if self._needs_all_levels and is_too_deep(hook_input):
+                raise NestingError
+            stage = "execution"
+            event_id = self._report_start(engine, hook_input)
+            started = time.perf_counter()
+            runner = engine.runner
+            execute = runner.execute_hooks_sequential if self.sequential else runner.execute_hooks_parallel
+            results = await execute(self.hook_configs, event_name, hook_input, event_id)
+            wall_time = (time.perf_counter() - started) * 1000
+            stage = "aggregation"
+            aggregated = engine.aggregator.aggregate_results(results, event_name)
+            if self._needs_all_levels and self._changes_too_deeply(aggregated.final_output):
+                refused = self.failed(NestingError(), stage)
+                errors = [*aggregated.errors, *refused.errors]
+                aggregated = replace(aggregated, success=False, errors=errors, final_output=refused.final_output)
+        except Exception as error:
+            aggregated = self.failed(error, stage)
+            event_id = event_id or self._report_start(engine, {})
+        self._report_end(engine, event_id, aggregated, wall_time)
+        return aggregated
+
+    def failed(self, error: Exception, stage: str = "processing") -> AggregatedHookResult:
+        """The result of an event during which something other than a hook failed: a block where hooks must not fail."""
+        details = {"eventName": self.event_name.value, "type": type(error).__name__}
+        envelope = build_failure_envelope(error, stage, details)
+        what = str(envelope.errors[0])
+        block = self._block_after(error, what)
+        of = f" of {self.subject}" if self.subject else ""
+        effect = "it is blocked" if block is not None and self.event_name.spec.can_block else "hooks are skipped"
+        log = _log if self._engine is None else self._engine.log
+        log.warning("%s%s: %s failed, %s: %s", self.event_name, of, stage, effect, error_text(error), exc_info=error)
+        return envelope if block is None else replace(envelope, final_output=make_output(self.event_name, block))
+
+    def _block_after(self, error: Exception, what: str) -> Mapping[str, Any] | None:
+        if self.observes_only:
+            return None
+        if isinstance(error, NestingError):
+            return {"decision": "deny", "reason": what}
+        if is_out_of_stack(error):
+            return cannot_run_block(what)  # D-60
+        return fail_closed_block(what) if self.fail_closed else None  # D-27
+
+    async def _fire_elsewhere(self, fields: Fields, base: Mapping[str, Any] | None) -> AggregatedHookResult:
+        try:
+            return await loops.on_asyncio(self.fire(fields, base))
+        except Exception as error:
+            return self.failed(error)
+
+    @property
+    def _needs_all_levels(self) -> bool:
+        """Whether hooks must see all of an event that they can block; of other events they get a part (D-31)."""
+        spec = self.event_name.spec
+        return spec.can_block and not self.observes_only and (spec.is_about_tool or self.fail_closed)
+
+    def _changes_too_deeply(self, output: DefaultHookOutput | None) -> bool:
+        """Whether hooks changed the event to something that the hooks of a chain, or of the next event, cannot see."""
+        changed = self.event_name.spec.merged_object
+        changes = None if output is None else (output.hook_specific_output or {}).get(changed)
+        return changes is not None and is_too_deep(changes, PAYLOAD_DEPTH - 1)
+
+    def _report_start(self, engine: Engine, payload: Mapping[str, Any]) -> str:
+        """Log the plan and notify the observer; the new event's id. A failure here never changes the decision."""
+        event_id = new_id()
+        if not engine.is_watched:
+            return event_id
+        event = EventStarted(event_id, self.event_name, self, payload)
+        try:
+            report_start(engine.log, event)
+        except Exception as error:
+            engine.log.warning("%s: logging its plan failed: %s", self.event_name, error)
+        notify(engine.observer, "event_started", event)
+        return event_id
+
+    def _report_end(self, engine: Engine, event_id: str, aggregated: AggregatedHookResult, wall_time: float) -> None:
+        """Log the results and notify the observer; a failure here never changes the decision."""
+        try:
+            if engine.is_watched or any(map(_is_noteworthy, aggregated.results)):
+                report_hooks(engine.log, self.event_name, aggregated, engine.advised)
+            if not engine.is_watched:
+                return
+            processed = ProcessedHookResult.of(aggregated)
+            event = EventEnded(event_id, self.event_name, processed, wall_time, self, self.subject)
+            report_end(engine.log, event)
+        except Exception as error:
+            engine.log.warning("%s: logging its results failed: %s", self.event_name, error)
+            return
+        notify(engine.observer, "event_ended", event)
+
+
+def _is_noteworthy(result: HookExecutionResult) -> bool:
+    """Whether a run may be logged without the debug level: a failure, or an answer with a mistake in it."""
+    return bool(result.error or result.hint or result.output or result.observed or result.stderr)
+
+
+class BrokenPlan(ExecutionPlan):
+    """The plan of an event whose hooks could not be found: firing it is a failure, which may block."""
+
+    __slots__ = ("_stage", "error")
+
+    is_broken = True
+
+    def __init__(
+        self,
+        event_name: HookEventName,
+        error: Exception,
+        stage: str,
+        *,
+        fail_closed: bool,
+        subject: str | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        super().__init__(event_name, (), subject=subject, engine=engine)
+        self.fail_closed = fail_closed
+        self.error = error
+        self._stage = stage
+
+    async def fire(self, fields: Fields, base: Mapping[str, Any] | None = None) -> AggregatedHookResult:
+        return self.failed(self.error, self._stage)
+
+
+class NestingError(HookStageError):
+    """What an event is about is nested too deeply to be shown to hooks, so it must not happen (D-31)."""
+
+    def __init__(self) -> None:
+        super().__init__("validation", f"blocked: nested deeper than {PAYLOAD_DEPTH} levels, too deep to pass to hooks")

@@ -1,0 +1,174 @@
+"""The planner: which hooks run for an event, in which order, in parallel or sequentially, and why others do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import structs
+
+from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.core.engine.plan import ExecutionPlan
+from llxprt_hooks.settings.definitions import HookScope
+from llxprt_hooks.settings.matcher import is_for_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from llxprt_hooks.core.engine.plan import Engine
+    from llxprt_hooks.core.engine.registry import HookRegistry, HookRegistryEntry
+    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.settings.definitions import HookConfig, HookDefinition
+
+log = debug_logger("planner")
+
+_REMEMBERED_PLANS = 4096
+"""Upper bound for cached plans: a model can produce unlimited tool names."""
+
+
+class Skip(StrEnum):
+    """Why a hook of an event does not run."""
+
+    HOOKS_OFF = "hooks off"
+    NOT_APPROVED = "not approved"
+    DISABLED = "disabled"
+    NOT_MATCHED = "not matched"
+    DUPLICATE = "duplicate"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedHook:
+    """A hook that was considered for an event."""
+
+    definition: HookDefinition
+    skip: Skip | None
+    """None if it runs."""
+    why: str
+    """The reason, for people."""
+
+    @property
+    def runs(self) -> bool:
+        return self.skip is None
+
+
+class HookPlanner:
+    """Makes plans and caches them: planning the same event and subject again is a lookup."""
+
+    def __init__(self, registry: HookRegistry, engine: Engine | None = None) -> None:
+        self._registry = registry
+        self.engine = engine
+        """What fires the plans."""
+        self._plans: dict[tuple[HookEventName, str | None], ExecutionPlan | None] = {}
+        self._revision = registry.revision
+
+    def create_execution_plan(self, event_name: HookEventName, subject: str | None = None) -> ExecutionPlan | None:
+        """The plan for an event, or None when no hook is for it.
+
+        ``subject`` is what matchers are matched against: the tool's name, the session's source and the like; None for
+        events that have none.
+        """
+        if self._revision != self._registry.revision or len(self._plans) >= _REMEMBERED_PLANS:
+            self._revision, self._plans = self._registry.revision, {}
+        plans = self._plans  # another thread may replace it while this one plans; then the plan is not kept
+        try:
+            return plans[event_name, subject]
+        except KeyError:
+            plan = plans[event_name, subject] = self._plan(event_name, subject)
+            return plan
+
+    def has_fail_closed_hook(self, event_name: HookEventName) -> bool:
+        """Whether any hook of an event has ``failClosed``, whatever its matcher."""
+        return any(entry.config.blocks_on_failure for entry in self._registry.get_hooks_for_event(event_name))
+
+    def explain(
+        self, event_name: HookEventName, subject: str | None = None, *, hooks_enabled: bool = True
+    ) -> list[PlannedHook]:
+        """Every hook of an event in order of priority, whether it runs, and why."""
+        entries = [entry for entry in self._registry.get_all_hooks() if entry.event_name == event_name]
+        if not hooks_enabled:
+            return [PlannedHook(entry.definition, Skip.HOOKS_OFF, "hooks are off") for entry in entries]
+        considered = list(_considered(entries, subject))
+        configs = {id(entry): config for entry, config in _running(considered)}
+        return [
+            PlannedHook(
+                entry.definition if skip else structs.replace(entry.definition, config=configs[id(entry)]),
+                skip,
+                _why(entry, subject, skip, first),
+            )
+            for entry, skip, first in considered
+        ]
+
+    def _plan(self, event_name: HookEventName, subject: str | None) -> ExecutionPlan | None:
+        running = _running(_considered(self._registry.get_hooks_for_event(event_name), subject))
+        if not running:
+            return None
+        sequential = any(entry.sequential for entry, _ in running)  # HOOK-109
+        plan = ExecutionPlan(event_name, [config for _, config in running], sequential, subject, self.engine)
+        log.debug(
+            "%s %s: %s, %s",
+            event_name,
+            subject or "",
+            ", ".join(config.identity for config in plan.hook_configs),
+            "sequentially" if plan.sequential else "in parallel",
+        )
+        return plan
+
+
+_Considered: TypeAlias = "tuple[HookRegistryEntry, Skip | None, HookRegistryEntry]"
+"""A hook, what keeps it from running, and the first hook of its command: the one that runs (HOOK-090)."""
+
+
+def _considered(entries: Iterable[HookRegistryEntry], subject: str | None) -> Iterator[_Considered]:
+    disabled, not_matched = Skip.DISABLED, Skip.NOT_MATCHED  # looked up once: there may be thousands of hooks
+    running: dict[str, HookRegistryEntry] = {}
+    for entry in entries:
+        if not entry.enabled:
+            yield entry, disabled, entry
+        elif subject is not None and not entry.matches(subject):
+            yield entry, not_matched, entry
+        else:
+            first = running.setdefault(entry.config.deduplication_key, entry)
+            yield entry, None if first is entry else Skip.DUPLICATE, first
+
+
+def _running(considered: Iterable[_Considered]) -> list[tuple[HookRegistryEntry, HookConfig]]:
+    """The hooks that run, in order, each with what it runs with."""
+    copies: dict[int, list[HookRegistryEntry]] = {}
+    for entry, skip, first in considered:
+        if skip is None or skip is Skip.DUPLICATE:
+            copies.setdefault(id(first), []).append(entry)
+    return [(entries[0], _strictest([entry.config for entry in entries])) for entries in copies.values()]
+
+
+def _strictest(copies: list[HookConfig]) -> HookConfig:
+    """The hook that runs for all copies: the first one (HOOK-091), but a copy never disables a guard.
+
+    Copies that only observe do not count beside one that does not (D-80). If any copy has ``failClosed``, the hook that
+    runs has it too, with the longest timeout of all (D-27). Copies do not affect a managed hook (D-36).
+    """
+    if len(copies) > 1:
+        copies = [copy for copy in copies if not copy.observe] or copies
+    if copies[0].scope is HookScope.MANAGED:
+        return copies[0]
+    if len(copies) == 1 or not any(copy.fail_closed for copy in copies):
+        return copies[0]
+    return structs.replace(copies[0], fail_closed=True, timeout=max(copy.timeout for copy in copies))
+
+
+def _why(entry: HookRegistryEntry, subject: str | None, skip: Skip | None, first: HookRegistryEntry) -> str:
+    if skip is Skip.DISABLED:
+        return "it is disabled"
+    if skip is Skip.NOT_MATCHED and entry.has_invalid_matcher:
+        return f"its matcher {entry.matcher!r} is not a valid regular expression, so it matches only the same text"
+    if skip is Skip.NOT_MATCHED:
+        return f"its matcher {entry.matcher!r} does not match {subject!r}"
+    if skip is Skip.DUPLICATE:
+        return f"the same command is at {first.definition.where} already, and runs once"
+    if subject is None:
+        return f"{entry.event_name} does not look at matchers"
+    if is_for_all(entry.matcher):
+        return "it is for all"
+    if entry.definition.matches_all:
+        return f"its matcher {entry.matcher!r} is not valid, and a group with failClosed is then for all"
+    return f"its matcher {entry.matcher!r} matches {subject!r}"

@@ -1,0 +1,180 @@
+"""The results of running hooks: of one hook, of all hooks of an event, and the fields every caller must act on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.settings.definitions import HookConfig
+
+
+class HookExecutionError(Exception):
+    """A hook could not be run or failed. The message names the hook and the reason."""
+
+
+class HookStageError(Exception):
+    """The engine itself failed while it handled an event, in the named ``stage``."""
+
+    def __init__(self, stage: str, message: str, details: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.stage = stage
+        self.details = details or {}
+
+
+@dataclass(frozen=True, slots=True)
+class HookExecutionResult:
+    """The run of one hook.
+
+    ``success`` is execution health, not policy: a hook that blocks with exit code 2 is not a success (HOOK-070). If a
+    signal ended the hook, ``exit_code`` is 0 (HOOK-196) and ``signal`` names it.
+    """
+
+    hook_config: HookConfig
+    event_name: HookEventName
+    success: bool
+    output: DefaultHookOutput | None = None
+    stdout: str = ""
+    stderr: str = ""
+    exit_code: int | None = None
+    signal: str | None = None
+    duration: float = 0.0
+    error: Exception | None = None
+    hint: str | None = None
+    """Advice for the hook's author about a common mistake."""
+    hook_input: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The payload that the hook was sent."""
+    event_id: str = ""
+    """The same for all hooks of one event."""
+    execution_id: str = ""
+    warm: bool = False
+    """Whether a waiting interpreter ran it."""
+    observed: DefaultHookOutput | None = None
+    """What a hook in observe mode would have decided; its ``output`` is always None (D-80)."""
+    timed_out: bool = False
+
+    @property
+    def answer(self) -> DefaultHookOutput | None:
+        """What the hook answered, whether it counts or not."""
+        return self.output or self.observed
+
+    def to_dict(self, text_limit: int | None = None) -> dict[str, Any]:
+        """The run as plain data, with at most ``text_limit`` characters of stdout and of stderr."""
+        return {
+            "event_id": self.event_id,
+            "execution_id": self.execution_id,
+            "event_name": self.event_name.value,
+            "hook": self.hook_config.identity,
+            "type": str(self.hook_config.type),
+            "command": self.hook_config.command,
+            "duration": self.duration,
+            "warm": self.warm,
+            "success": self.success,
+            "exit_code": self.exit_code,
+            "signal": self.signal,
+            "stdout": self.stdout[:text_limit],
+            "stderr": self.stderr[:text_limit],
+            "error": None if self.error is None else str(self.error),
+            "output": None if self.output is None else self.output.to_dict(),
+            "observed": None if self.observed is None else self.observed.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatedHookResult:
+    """The runs of all hooks of one event, merged."""
+
+    success: bool
+    final_output: DefaultHookOutput | None = None
+    all_outputs: list[DefaultHookOutput] = field(default_factory=list)
+    errors: list[Exception] = field(default_factory=list)
+    total_duration: float = 0.0
+    results: list[HookExecutionResult] = field(default_factory=list)
+    """The single runs, in plan order."""
+    decided_by: tuple[str, ...] = field(default=(), compare=False)
+    """The hooks that blocked the event or stopped the agent; empty if none did, or if the engine itself failed."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result under its names on the wire."""
+        return {
+            "success": self.success,
+            "finalOutput": None if self.final_output is None else self.final_output.to_dict(),
+            "allOutputs": [output.to_dict() for output in self.all_outputs],
+            "errors": [str(error) for error in self.errors],
+            "totalDuration": self.total_duration,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> AggregatedHookResult:
+        """A result from its wire form; the single runs are not part of it, and errors are text."""
+        final = fields.get("finalOutput")
+        return cls(
+            success=fields["success"] is True,
+            final_output=None if final is None else DefaultHookOutput(final),
+            all_outputs=[DefaultHookOutput(each) for each in fields.get("allOutputs") or ()],
+            errors=[HookExecutionError(str(each)) for each in fields.get("errors") or ()],
+            total_duration=float(fields.get("totalDuration") or 0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessedHookResult:
+    """The fields of a result that every caller must act on, read in one place (DELTA-HAPP-001)."""
+
+    aggregated: AggregatedHookResult
+    should_stop: bool
+    stop_reason: str | None
+    system_message: str | None
+    suppress_output: bool
+
+    @classmethod
+    def of(cls, aggregated: AggregatedHookResult) -> ProcessedHookResult:
+        output = aggregated.final_output
+        if output is None:
+            return cls(aggregated, False, None, None, False)
+        return cls(
+            aggregated,
+            should_stop=output.should_stop_execution(),
+            stop_reason=output.get_stop_reason(),
+            system_message=output.system_message or None,
+            suppress_output=bool(output.suppress_output),
+        )
+
+
+def is_blocked(event_name: HookEventName, output: DefaultHookOutput | None) -> bool:
+    """Whether an output blocks its event: it decides so, and callers of this event honor it (HOOK-177 to 181)."""
+    return event_name.spec.can_block and output is not None and output.is_blocking_decision()
+
+
+def is_refusal(output: DefaultHookOutput | None) -> bool:
+    """Whether an output blocks or stops. Such an output is clear also where another hook failed (D-45)."""
+    return output is not None and (output.is_blocking_decision() or output.should_stop_execution())
+
+
+def make_empty_success_result() -> AggregatedHookResult:
+    """The result of an event that no hook was there for; a fresh one each time (DELTA-HFAIL-004)."""
+    return AggregatedHookResult(success=True)
+
+
+def build_failure_envelope(
+    error: BaseException, stage: str, details: dict[str, Any] | None = None
+) -> AggregatedHookResult:
+    """The result of an event during which the engine itself failed (DELTA-HFAIL-001)."""
+    if isinstance(error, HookStageError):
+        return AggregatedHookResult(success=False, errors=[error])
+    failure = HookStageError(stage, f"hook {stage} failed: {error_text(error)}", details)
+    failure.__cause__ = error
+    return AggregatedHookResult(success=False, errors=[failure])
+
+
+def error_text(error: BaseException) -> str:
+    """The text of an error, or its type if it has none or its own text fails."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # an error of the embedding program, whose own text fails
+        return type(error).__name__

@@ -1,0 +1,142 @@
+"""The runner: executes the hooks of a plan, in parallel or as a chain, and never lets one of them raise."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.core.engine.observer import HookStarted, notify
+from llxprt_hooks.core.executors import EXECUTORS
+from llxprt_hooks.core.executors.base import (
+    DEFAULT_MAX_PROCESSES,
+    DEFAULT_OUTPUT_LIMIT,
+    EventRun,
+    HookInput,
+    HookRun,
+    Runtime,
+    StartRefusedError,
+    hook_failure,
+)
+from llxprt_hooks.core.protocol.exit_codes import fail_closed_block, unreadable_decision
+from llxprt_hooks.core.protocol.model_outputs import OUTPUTS
+from llxprt_hooks.core.protocol.outputs import BLOCKING, merged_by_key
+from llxprt_hooks.process import is_out_of_stack
+from llxprt_hooks.process.shell.environment import process_environment
+
+if TYPE_CHECKING:
+    from llxprt_hooks.core.engine.observer import HookObserver
+    from llxprt_hooks.core.engine.results import HookExecutionResult
+    from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
+    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.settings.definitions import HookConfig, HookScope
+
+log = debug_logger("runner")
+
+
+class HookRunner:
+    """Runs hooks, any number of events at once. Stateless between events, apart from what executors cache."""
+
+    def __init__(
+        self,
+        *,
+        output_limit: int = DEFAULT_OUTPUT_LIMIT,
+        max_processes: int = DEFAULT_MAX_PROCESSES,
+        observer: HookObserver | None = None,
+        inherited: Callable[[HookScope], Mapping[str, str]] = lambda scope: process_environment(),
+        warm: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._observer = observer
+        self._runtime = Runtime(inherited, output_limit, max_processes, warm)
+
+    async def execute_hooks_parallel(
+        self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput, event_id: str = ""
+    ) -> list[HookExecutionResult]:
+        """Run all hooks at once on the same input; the results come in plan order."""
+        event_run = EventRun(event_name, hook_input, self._runtime, event_id)
+        if len(hook_configs) == 1:
+            return [await self._execute(hook_configs[0], event_run)]
+        event_run.payload()  # now: the caller may change what it gave us before all of these tasks have begun
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._execute(config, event_run)) for config in hook_configs]
+        return [task.result() for task in tasks]
+
+    async def execute_hooks_sequential(
+        self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput, event_id: str = ""
+    ) -> list[HookExecutionResult]:
+        """Run hooks sequentially, each on the input as the ones before left it, up to the first block."""
+        results: list[HookExecutionResult] = []
+        event_run = EventRun(event_name, hook_input, self._runtime, event_id)
+        for config in hook_configs:
+            result = await self._execute(config, event_run)
+            results.append(result)
+            if result.output is None:
+                continue
+            if result.output.decision in BLOCKING:  # a permission decision ends no chain (HOOK-107, 171)
+                log.debug("%s: %s blocked, the rest of the chain is not run", event_name, config.identity)
+                break
+            if result.success:
+                changed = apply_hook_output_to_input(event_name, event_run.hook_input, result.output)
+                if changed is not event_run.hook_input:
+                    event_run = EventRun(event_name, changed, self._runtime, event_id)
+        return results
+
+    async def _execute(self, config: HookConfig, event: EventRun) -> HookExecutionResult:
+        """Run one hook, and decide whether its failure blocks."""
+        run = HookRun(config, event)
+        if self._observer is not None:
+            started = HookStarted(event.event_id, run.execution_id, event.event_name, config)
+            notify(self._observer, "hook_started", started)
+        must_block = False
+        try:
+            result = await EXECUTORS[config.type].run(config.spec, run)
+        except StartRefusedError as refusal:
+            must_block, result = True, run.failed(str(refusal), refusal)
+        except Exception as error:  # a hook that cannot be run has failed, and the call goes ahead (HOOK-110)
+            must_block, result = is_out_of_stack(error), run.failed(config.executor.failure(config.spec, error), error)
+        if must_block and event.event_name.spec.can_block:
+            result = _blocked(result)
+        elif config.fail_closed:
+            result = _apply_fail_closed(result)
+        if config.observe:  # logged, and otherwise as if it had said nothing (D-80)
+            result = replace(result, output=None, observed=result.output)
+        if self._observer is not None:
+            notify(self._observer, "hook_ended", result)
+        return result
+
+
+def apply_hook_output_to_input(
+    event_name: HookEventName, hook_input: HookInput, output: DefaultHookOutput
+) -> HookInput:
+    """The input for the next hook of a chain; the same object when the output changes nothing of it."""
+    field, answer = event_name.spec.chained_field, output.hook_specific_output or {}
+    if not field:
+        return hook_input
+    if event_name.spec.merged_object:
+        changes = answer.get(field)
+        return {**hook_input, field: merged_by_key(hook_input[field], changes)} if changes else hook_input
+    context = answer.get("additionalContext")
+    return {**hook_input, field: f"{hook_input[field]}\n\n{context}"} if context else hook_input
+
+
+def _apply_fail_closed(result: HookExecutionResult) -> HookExecutionResult:
+    """Turn the failure of a hook with ``failClosed`` into an explicit block; an unclear answer is a failure, too."""
+    error = result.error
+    if error is None and result.success and result.event_name.spec.can_block:
+        unclear = unreadable_decision(result.output)
+        error = None if unclear is None else hook_failure(result.hook_config, unclear)
+    if error is None:
+        return result
+    block = fail_closed_block(str(error), result.output, key=result.hook_config.fail_closed_key)
+    return replace(result, success=False, error=error, output=OUTPUTS[result.event_name.spec.output](block))
+
+
+def _blocked(result: HookExecutionResult) -> HookExecutionResult:
+    """Let a hook that must not or cannot be started block, as firmly as one with ``failClosed`` (D-28, D-60)."""
+    config = msgspec.structs.replace(result.hook_config, fail_closed=True)
+    output = OUTPUTS[result.event_name.spec.output]({"decision": "deny", "reason": str(result.error)})
+    return replace(result, hook_config=config, output=output)

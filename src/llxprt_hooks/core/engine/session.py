@@ -1,0 +1,185 @@
+"""The session that a call belongs to: its id in payloads, and what hooks leave for its later calls.
+
+A session is in effect for the code inside its ``with`` block, and for the tasks and threads that inherit the context.
+Each configuration has its own: two of them in one program do not share sessions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.model.restriction import Restriction
+
+log = debug_logger("triggers")
+
+
+class StopRequested(Exception):  # a request, not an error
+    """A hook asked the agent to stop, outside of any session. ``result`` is what the call would have returned."""
+
+    def __init__(self, reason: str, result: Any) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.result = result
+
+
+_FREE = Restriction()
+
+
+class Detached:
+    """A call without a session, whose caller passes restriction and notes on to later calls, and acts on a stop."""
+
+    stop_reason: str | None = None
+    checks_requests = False
+    """Whether a request that the translator cannot read is an error of the program, and not a failure of hooks."""
+
+    def __init__(self, restriction: Restriction | None = None, notes: tuple[str, ...] = ()) -> None:
+        self.restriction = restriction or _FREE
+        self.notes = notes
+
+    def exchange_notes(self, delivered: tuple[str, ...], new: tuple[str, ...]) -> None:
+        pass
+
+    def stop(self, reason: str, result: Any) -> None:
+        pass
+
+
+class Sessionless(Detached):
+    """A call of ``Hooks`` outside of any session: a stop is raised, and nothing can be kept for later calls."""
+
+    checks_requests = True
+
+    def exchange_notes(self, delivered: tuple[str, ...], new: tuple[str, ...]) -> None:
+        if new:
+            log.warning("a hook's message for the next model request is dropped: there is no hooks.session()")
+
+    def stop(self, reason: str, result: Any) -> None:
+        raise StopRequested(reason, result)
+
+
+class Session:
+    """One run of an agent in a conversation, or, if nobody starts further runs of it, the whole conversation."""
+
+    checks_requests = True
+
+    def __init__(self, config: object, session_id: str, transcript_path: str) -> None:
+        self.session_id = session_id
+        self.transcript_path = transcript_path
+        self.restriction = Restriction()
+        """Which tools the latest answer of the model may call."""
+        self._config = config
+        self._notes = _Notes()
+        self._stop = _Stop()
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why a hook stopped the agent. Until ``resume``, no model or tool is called."""
+        return self._stop.reason
+
+    @stop_reason.setter
+    def stop_reason(self, reason: str | None) -> None:
+        self._stop.reason = reason
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Messages of hooks for the next model request."""
+        return self._notes.pending
+
+    @notes.setter
+    def notes(self, notes: tuple[str, ...]) -> None:
+        self._notes.pending = notes
+
+    def exchange_notes(self, delivered: tuple[str, ...], new: tuple[str, ...]) -> None:
+        """Remove the notes that a request has delivered, and add new ones. Calls may run in several threads."""
+        with self._notes.lock:
+            pending = list(self._notes.pending)
+            for note in delivered:
+                if note in pending:  # a parallel call may have delivered it, too
+                    pending.remove(note)
+            self._notes.pending = (*pending, *new)
+
+    def stop(self, reason: str, result: Any) -> None:
+        """Call no model and no tool until ``resume``."""
+        self.stop_reason = reason
+
+    def resume(self) -> None:
+        """Continue after a stop, for example with the user's next prompt."""
+        self.stop_reason = None
+
+    def next_run(self) -> Session:
+        """Start a new run of this conversation. Runs share notes; a stop ends only its own run."""
+        run = self.nested_run()
+        run._stop = _Stop()
+        return run
+
+    def nested_run(self) -> Session:
+        """Return a run inside of this one, such as that of an agent that is a tool: a stop ends both.
+
+        Its model has its own restriction.
+        """
+        run = Session(self._config, self.session_id, self.transcript_path)
+        run._notes, run._stop = self._notes, self._stop
+        return run
+
+    @contextmanager
+    def active(self) -> Iterator[Session]:
+        """Make this the session of the current context, unless it is already."""
+        if current_session(self._config) is self:
+            yield self
+            return
+        self.enter()
+        try:
+            yield self
+        finally:
+            self.leave()
+
+    def enter(self) -> None:
+        """Make this the session of the current context."""
+        _current.set(_Entered(self, _current.get()))
+
+    def leave(self) -> None:
+        """Return to the session around this one. May be called in a different context than ``enter``."""
+        entered = _current.get()
+        if entered is not None and entered.session is self:
+            _current.set(entered.outer)
+
+
+class _Notes:
+    """What the runs of a conversation share."""
+
+    def __init__(self) -> None:
+        self.pending: tuple[str, ...] = ()
+        self.lock = threading.Lock()
+
+
+class _Stop:
+    """What a run shares with those inside of it."""
+
+    reason: str | None = None
+
+
+class _Entered:
+    """A session of a context, with the one around it. The same session may be entered in several contexts at once."""
+
+    __slots__ = ("outer", "session")
+
+    def __init__(self, session: Session, outer: _Entered | None) -> None:
+        self.session = session
+        self.outer = outer
+
+
+_current: ContextVar[_Entered | None] = ContextVar("llxprt_hooks_session", default=None)
+
+
+def current_session(config: object) -> Session | None:
+    """Return the innermost session of a configuration in this context."""
+    entered = _current.get()
+    while entered is not None:
+        if entered.session._config is config:
+            return entered.session
+        entered = entered.outer
+    return None

@@ -1,0 +1,249 @@
+"""The seam for hook types: what an executor declares, and what it is given to run a hook.
+
+A hook type is one module in this folder with a subclass of ``Executor``, and one line in the table ``EXECUTORS``. All
+other parts (settings, trust, ``list``, ``fire``, ``log``, ``validate``, the JSON Schema) ask the executor.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+
+from llxprt_hooks._support.json_codec import decode_text, write_payload
+from llxprt_hooks._support.stamps import new_id
+from llxprt_hooks.core.engine.results import HookExecutionError, HookExecutionResult, error_text
+from llxprt_hooks.core.protocol.exit_codes import Reading, read_answer, read_outcome
+from llxprt_hooks.core.protocol.model_outputs import OUTPUTS
+from llxprt_hooks.process import Completed, ProcessSlots
+from llxprt_hooks.settings.definitions import HookScope
+
+if TYPE_CHECKING:
+    from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
+    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.settings.definitions import HookConfig
+    from llxprt_hooks.settings.shape import Field, FieldProblem
+
+DEFAULT_OUTPUT_LIMIT = 10 * 1024 * 1024
+"""Bytes that are kept of a hook's answer; of a command, of each of its two streams."""
+
+DEFAULT_MAX_PROCESSES = 64
+"""How many hook processes one configuration runs at a time."""
+
+
+Spec = TypeVar("Spec")
+Made = TypeVar("Made")
+HookInput = Mapping[str, Any]
+
+
+class Executor(ABC, Generic[Spec]):
+    """One hook type. ``Spec`` is what its settings are read into: frozen data, comparable by value."""
+
+    fields: ClassVar[Mapping[str, Field] | None] = {}
+    """Its own settings keys, beside those of every hook; None if only a program can create such hooks."""
+    described: ClassVar[Sequence[str]] = ()
+    """The keys that ``describe`` shows in full, most important first. Approval lists all others below."""
+    example: ClassVar[Mapping[str, object]] = {}
+    """The fields of a typical hook, without its type."""
+    in_process: ClassVar[bool] = False
+    """Whether hooks run inside this process, so that the event loop they run on matters to them."""
+    is_process: ClassVar[bool] = False
+    """Whether a hook is a process, with an exit code and streams to report."""
+    unsupported: ClassVar[str] = ""
+    """Why hooks of this type always fail; empty if they can be run."""
+    packages: ClassVar[Sequence[str]] = ()
+    """The modules that hooks of this type need and that only an extra installs."""
+    extra: ClassVar[str] = ""
+    """The extra that installs them."""
+
+    @abstractmethod
+    def read(self, fields: Mapping[str, Any]) -> Spec | list[FieldProblem]:
+        """The spec for the declared fields, whose types have been checked, or why there is none."""
+
+    @abstractmethod
+    def describe(self, spec: Spec) -> str:
+        """What the hook does, in one line for approval, lists and logs. No secrets."""
+
+    def key(self, spec: Spec) -> str:
+        """Hooks of this type with the same key run once per event (HOOK-091). Empty: their names decide."""
+        return self.describe(spec)
+
+    def is_warm(self, spec: Spec) -> bool:
+        """Whether a waiting interpreter may run the hook."""
+        return False
+
+    def script_texts(self, spec: Spec) -> Iterable[str]:
+        """The texts in which files of the project may be named; their content is approved with the hook."""
+        return ()
+
+    def problems(self, spec: Spec, environment: Mapping[str, str]) -> Iterable[FieldProblem]:
+        """What ``validate`` reports: the hook fails because of it or, without ``discards``, probably does not do what
+        was meant.
+        """
+        return ()
+
+    @abstractmethod
+    async def run(self, spec: Spec, run: HookRun) -> HookExecutionResult:
+        """Run the hook once. An exception is a failed hook. The time limit is for the executor to keep."""
+
+    def failure(self, spec: Spec, error: Exception) -> str:
+        """What an exception of ``run`` means, as the end of a sentence that starts with the hook."""
+        return f"could not be run: {error_text(error)}"
+
+
+class Runtime:
+    """What all hooks of one configuration share, for as long as it is used. Events may run in several threads."""
+
+    def __init__(
+        self,
+        inherited: Callable[[HookScope], Mapping[str, str]],
+        output_limit: int = DEFAULT_OUTPUT_LIMIT,
+        max_processes: int = DEFAULT_MAX_PROCESSES,
+        warm: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._made: dict[Callable[[], Any], Any] = {}
+        self.inherited = inherited
+        """The part of this process's environment that hooks of a scope may have. The same object while unchanged."""
+        self.output_limit = output_limit
+        self.slots = ProcessSlots(max_processes)
+        """An executor starts its processes through these: hooks beyond the limit wait (D-32)."""
+        self.warm = warm
+        """Whether waiting interpreters may run Python scripts (D-43)."""
+
+    def shared(self, factory: Callable[[], Made]) -> Made:
+        """The one object of a factory, such as a class, that executors keep between hooks. Created on first use."""
+        try:
+            made: Made = self._made[factory]
+        except KeyError:
+            made = self._made.setdefault(factory, factory())
+        return made
+
+
+class StartRefusedError(Exception):
+    """A hook must not be started. The message is the end of a sentence that starts with the hook."""
+
+
+class EventRun:
+    """What all hooks of one event share: the input, encoded once, and the environment at that moment."""
+
+    __slots__ = ("_payload", "environment", "event_id", "event_name", "hook_input", "runtime")
+
+    def __init__(self, event_name: HookEventName, hook_input: HookInput, runtime: Runtime, event_id: str = "") -> None:
+        self.event_name = event_name
+        self.event_id = event_id
+        self.hook_input = hook_input
+        self.runtime = runtime
+        self.environment = runtime.inherited(HookScope.PROJECT)
+        self._payload: bytes | None = None
+
+    def payload(self) -> bytes:
+        """The input as JSON, encoded on the first call: a large one takes time."""
+        if self._payload is None:
+            self._payload = write_payload(self.hook_input)
+        return self._payload
+
+
+_NO_PROCESS: Final = Completed()
+
+
+class HookRun:
+    """One run of a hook: what its executor needs to start it, and the record of how it ended."""
+
+    __slots__ = (
+        "_started",
+        "config",
+        "event",
+        "execution_id",
+        "hook_input",
+        "payload",
+        "runtime",
+        "timeout_ms",
+    )
+
+    def __init__(self, config: HookConfig, event: EventRun) -> None:
+        self.config = config
+        self.event = event
+        self.runtime = event.runtime
+        self.hook_input = event.hook_input
+        self.payload = event.payload
+        self.timeout_ms = config.timeout
+        self.execution_id = new_id()
+        self._started = time.perf_counter()
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What the hook inherits of this process's environment; the same object while that is unchanged."""
+        scope = self.config.scope
+        return self.event.environment if scope is HookScope.PROJECT else self.runtime.inherited(scope)
+
+    def check_start(self) -> None:
+        """Raise ``StartRefusedError`` if the hook must not be started (D-28).
+
+        An executor that runs files of the project calls this right before every start. It may read the file system.
+        """
+        if self.config.before_start is None:
+            return
+        try:
+            refusal = self.config.before_start()
+        except Exception as error:
+            reason = error_text(error)
+            refusal = f"was not started: its files could not be compared with what was approved: {reason}"
+        if refusal is not None:
+            raise StartRefusedError(refusal)
+
+    def ended(self, process: Completed) -> HookExecutionResult:
+        """The record of a hook whose process has ended."""
+        return self._result(read_outcome(process, self._output_class), process)
+
+    def answered(self, answer: bytes | Mapping[str, Any] | None) -> HookExecutionResult:
+        """The record of a hook that answered without a process of its own."""
+        return self._result(Reading(True, output=read_answer(answer, self._output_class)))
+
+    def timed_out(self) -> HookExecutionResult:
+        """The record of a hook that did not answer in time."""
+        return self.ended(Completed(timed_out_after=self.timeout_ms))
+
+    def failed(
+        self, what: str, cause: Exception | None = None, *, output: Mapping[str, Any] | None = None
+    ) -> HookExecutionResult:
+        """The record of a hook that failed; ``what`` is the end of a sentence that starts with the hook."""
+        reading = Reading(False, output=None if output is None else self._output_class(output), error=what)
+        return self._result(reading, cause=cause)
+
+    @property
+    def _output_class(self) -> type[DefaultHookOutput]:
+        return OUTPUTS[self.event.event_name.spec.output]
+
+    def _result(
+        self,
+        reading: Reading,
+        process: Completed = _NO_PROCESS,
+        cause: Exception | None = None,
+    ) -> HookExecutionResult:
+        config, event = self.config, self.event
+        return HookExecutionResult(
+            hook_config=config,
+            event_name=event.event_name,
+            success=reading.success,
+            output=reading.output,
+            stdout=decode_text(process.stdout),
+            stderr=decode_text(process.stderr),
+            exit_code=reading.exit_code,
+            signal=process.signal,
+            duration=(time.perf_counter() - self._started) * 1000,
+            error=None if reading.error is None else hook_failure(config, reading.error, cause),
+            hint=reading.hint,
+            hook_input=event.hook_input,
+            event_id=event.event_id,
+            execution_id=self.execution_id,
+            warm=process.warm,
+            timed_out=process.timed_out,
+        )
+
+
+def hook_failure(config: HookConfig, what: str, cause: Exception | None = None) -> HookExecutionError:
+    """The error of a hook; ``what`` is the end of a sentence that starts with the hook."""
+    failure = HookExecutionError(f"hook `{config.identity}` {what}")
+    failure.__cause__ = cause
+    return failure

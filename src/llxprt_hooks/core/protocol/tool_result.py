@@ -1,0 +1,59 @@
+"""The result of a tool, for the model and for the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The result of a tool call.
+
+    ``llm_content`` is for the model: text, or the SDK's parts. ``return_display`` is for the user, unless
+    ``suppress_display``. A ``stop_reason`` asks the caller to end its loop.
+    """
+
+    llm_content: Any = ""
+    return_display: Any = ""
+    metadata: dict[str, Any] | None = None
+    error: Any = None
+    suppress_display: bool = False
+    stop_reason: str | None = None
+    additions: list[str] = field(default_factory=list)
+    """What hooks added for the model. It is also at the end of ``llm_content`` if that is text (D-40)."""
+    decided_by: tuple[str, ...] = field(default=(), compare=False)
+    """The hooks that blocked the call or stopped the agent."""
+
+    @classmethod
+    def failure(cls, message: str, kind: str | None = None) -> ToolResult:
+        """Return the result of a call that did not run or did not succeed; model and user get the same message."""
+        error = {"message": message} if kind is None else {"message": message, "type": kind}
+        return cls(llm_content=message, return_display=message, error=error)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as AfterTool hooks see it (HOOK-026)."""
+        fields = {
+            "llmContent": self.llm_content,
+            "returnDisplay": self.return_display,
+            "metadata": self.metadata or {},
+        }
+        return fields if self.error is None else {**fields, "error": self.error}
+
+
+def with_text(llm_content: Any, text: str) -> Any:
+    """Append text to content that is text or a list of google-genai's parts; anything else stays as it is (D-40)."""
+    if llm_content is None:
+        return text
+    if isinstance(llm_content, str):
+        return llm_content + text
+    return [*llm_content, {"text": text}] if _is_list_of_parts(llm_content) else llm_content
+
+
+def _is_list_of_parts(content: object) -> bool:
+    return isinstance(content, list) and bool(content) and all(map(_is_part, content))
+
+
+def _is_part(item: object) -> bool:
+    return item.keys() == {"text"} if isinstance(item, Mapping) else hasattr(item, "inline_data")

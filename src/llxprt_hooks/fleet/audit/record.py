@@ -1,0 +1,104 @@
+"""The records of executions and events: which hook ran when, its decision, its output, its duration.
+
+Payloads contain the data the agent works on. They, and answers that may repeat them, are recorded only on request.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from llxprt_hooks._support.json_codec import write_json
+from llxprt_hooks._support.stamps import new_id
+from llxprt_hooks.core.engine.reporting import LOGGED_TEXT
+from llxprt_hooks.core.engine.results import HookStageError, is_blocked
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from llxprt_hooks.core.engine.observer import EventEnded
+    from llxprt_hooks.core.engine.results import HookExecutionResult
+    from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
+    from llxprt_hooks.events import HookEventName
+
+Record = dict[str, Any]
+
+MAX_PAYLOAD: Final = 256 * 1024
+"""For a larger payload only the size in bytes is recorded: if it were cut, it could not be fired again."""
+
+_REPEATS_PAYLOAD: Final = "hookSpecificOutput"
+"""In stdout, the field that may repeat the payload: rewritten arguments, a changed request or answer."""
+
+_MAX_EFFECTS: Final = 20
+_MAX_EFFECT_LENGTH: Final = 100
+
+
+def execution_record(
+    result: HookExecutionResult, ended: str, project: str, *, session_id: str = "", payloads: bool
+) -> Record:
+    """Return the record of one hook's run."""
+    failed = result.error is not None
+    execution = result.to_dict(LOGGED_TEXT)
+    del execution["output"], execution["observed"]  # may repeat the payload; the effects are recorded below
+    if not payloads and _REPEATS_PAYLOAD in result.stdout:
+        execution["stdout"] = ""
+    would = _decision(result.event_name, result.observed, failed=failed) if result.hook_config.observe else None
+    record = {
+        "id": execution.pop("execution_id") or new_id(),
+        "event_id": execution.pop("event_id"),
+        "timestamp": ended,
+        "session_id": session_id or result.hook_input.get("session_id", ""),
+        "project": project,
+        "tool_name": result.hook_input.get("tool_name"),
+        "command": execution.pop("command"),
+        "failed": failed,
+        **_decision(result.event_name, result.output, failed=failed),
+        "observed": would,
+        **execution,
+    }
+    return {**_bounded(record), **(_complete("payload", result.hook_input) if payloads else {})}
+
+
+def event_record(event: EventEnded, ended: str, project: str, *, session_id: str = "", payloads: bool) -> Record:
+    """Return the record of an event: its plan, and the merged decision."""
+    aggregated, plan = event.processed.aggregated, event.plan
+    output, results = aggregated.final_output, aggregated.results
+    record = {
+        "event_id": event.event_id,
+        "timestamp": ended,
+        "session_id": session_id or (results[0].hook_input.get("session_id", "") if results else ""),
+        "project": project,
+        "event_name": event.event_name.value,
+        "subject": event.subject,
+        "hooks": [config.identity[:LOGGED_TEXT] for config in plan.hook_configs] if plan else [],
+        "sequential": plan is not None and plan.sequential,
+        "wall_time": event.wall_time,
+        **_decision(event.event_name, output, failed=False),
+        "errors": [str(error)[:LOGGED_TEXT] for error in aggregated.errors if isinstance(error, HookStageError)],
+    }
+    return {**_bounded(record), **(_complete("output", output.to_dict()) if payloads and output is not None else {})}
+
+
+def _bounded(record: Record) -> Record:
+    return {name: value[:LOGGED_TEXT] if isinstance(value, str) else value for name, value in record.items()}
+
+
+def _complete(name: str, value: Mapping[str, Any]) -> Record:
+    size = len(write_json(value))
+    return {name: value} if size <= MAX_PAYLOAD else {f"{name}_bytes": size}
+
+
+def _decision(event_name: HookEventName, output: DefaultHookOutput | None, *, failed: bool) -> Record:
+    """Return the decision of a hook or an event; of the fields it changes, only the names."""
+    if output is None:
+        return {"blocked": False, "stopped": False, "reason": None, "effects": []}
+    blocked = is_blocked(event_name, output)
+    counts = blocked or not failed  # a failed hook has no other effect
+    reason = output.get_effective_reason() if blocked else output.get_stop_reason()
+    changed = sorted(output.hook_specific_output or {}) if counts else []
+    return {
+        "blocked": blocked,
+        "stopped": counts and output.should_stop_execution(),
+        "reason": reason[:LOGGED_TEXT] if counts and reason else None,
+        "effects": [name[:_MAX_EFFECT_LENGTH] for name in islice(changed, _MAX_EFFECTS)],
+    }

@@ -1,0 +1,74 @@
+"""Counters of a worker, in the text format of Prometheus."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from math import inf
+from typing import Final
+
+from llxprt_hooks._support.histogram import Histogram
+from llxprt_hooks.core.engine.results import AggregatedHookResult, HookStageError, is_blocked
+from llxprt_hooks.events import HookEventName
+
+_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""Seconds."""
+
+UNKNOWN: Final = "unknown"
+
+
+class Metrics:
+    """What a worker has done since it was started."""
+
+    def __init__(self) -> None:
+        self.in_progress = 0
+        """Events whose hooks run."""
+        self.waiting = 0
+        self.reloads: Counter[str] = Counter({"success": 0, "failure": 0})
+        self._outcomes: Counter[tuple[str, str]] = Counter()
+        self._seconds: dict[str, Histogram] = {}
+
+    def count(self, event_name: object, result: AggregatedHookResult, seconds: float) -> None:
+        """Count one event. Names that are not events count together, because anybody can invent some."""
+        event = event_name if isinstance(event_name, str) and event_name in tuple(HookEventName) else UNKNOWN
+        self._outcomes[event, outcome(event, result)] += 1
+        self._seconds.setdefault(event, Histogram(_BUCKETS)).add(seconds)
+
+    def text(self) -> str:
+        return "".join(f"{line}\n" for line in self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield from _head("events_total", "counter", "Events by result.")
+        for (event, word), number in sorted(self._outcomes.items()):
+            yield f'llxprt_hooks_events_total{{event="{event}",outcome="{word}"}} {number}'
+        yield from _head("event_seconds", "histogram", "How long events took, with the time that they waited.")
+        for event, seconds in sorted(self._seconds.items()):
+            for bound, number in seconds.cumulative():
+                le = "+Inf" if bound == inf else f"{bound:g}"
+                yield f'llxprt_hooks_event_seconds_bucket{{event="{event}",le="{le}"}} {number}'
+            yield f'llxprt_hooks_event_seconds_sum{{event="{event}"}} {seconds.sum:.6f}'
+            yield f'llxprt_hooks_event_seconds_count{{event="{event}"}} {sum(seconds.counts)}'
+        yield from _head("events_in_progress", "gauge", "Events whose hooks run.")
+        yield f"llxprt_hooks_events_in_progress {self.in_progress}"
+        yield from _head("events_waiting", "gauge", "Events that wait for others to end.")
+        yield f"llxprt_hooks_events_waiting {self.waiting}"
+        yield from _head("reloads_total", "counter", "Attempts to read the settings again.")
+        for word, number in sorted(self.reloads.items()):
+            yield f'llxprt_hooks_reloads_total{{result="{word}"}} {number}'
+
+
+def outcome(event: str, result: AggregatedHookResult) -> str:
+    """Return the result of an event in one word."""
+    output = result.final_output
+    if output is not None and event != UNKNOWN and is_blocked(HookEventName(event), output):
+        return "blocked"
+    if output is not None and output.should_stop_execution():
+        return "stopped"
+    if any(isinstance(error, HookStageError) for error in result.errors):
+        return "refused"
+    return "failed" if result.errors and output is None else "allowed"
+
+
+def _head(name: str, kind: str, words: str) -> Iterator[str]:
+    yield f"# HELP llxprt_hooks_{name} {words}"
+    yield f"# TYPE llxprt_hooks_{name} {kind}"

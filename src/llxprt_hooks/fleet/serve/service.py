@@ -1,0 +1,170 @@
+"""A worker from start to end: load settings, answer until SIGTERM, read settings again on SIGHUP."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from llxprt_hooks.config import Config
+from llxprt_hooks.core.executors.nats import NatsSpec
+from llxprt_hooks.fleet.audit.log import HookLog
+from llxprt_hooks.fleet.nats_connection import DEFAULT_SUBJECT, NatsAddress, NatsUnavailableError
+from llxprt_hooks.fleet.serve.nats_front import NatsFront
+from llxprt_hooks.fleet.serve.worker import PolicyWorker
+from llxprt_hooks.settings.problem import SettingsError
+
+if TYPE_CHECKING:
+    from llxprt_hooks.fleet.serve.http_front import HttpFront
+
+Say = Callable[[str], None]
+
+
+class ServeError(Exception):
+    """A worker cannot start."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """Where and how HTTP is served."""
+
+    host: str
+    port: int
+    token: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    directory: str = "."
+    nats: NatsAddress | None = None
+    subject: str = DEFAULT_SUBJECT
+    http: HttpOptions | None = None
+
+
+def run_worker(options: ServeOptions, say: Say) -> None:
+    """Serve until SIGTERM or Ctrl-C. Raises ``ServeError`` if that cannot even begin."""
+    config = _load(options)
+    for problem in config.settings.problems if config.settings else ():
+        say(f"warning: {problem}")
+    asyncio.run(_serve(config, options, say))
+
+
+def _load(options: ServeOptions) -> Config:
+    """Load the settings of the folder. A worker without all of its hooks would let pass what they guard."""
+    try:
+        config = Config.load(options.directory, strict=True, observer=HookLog(options.directory))
+    except SettingsError as error:
+        raise ServeError(error.refusal) from error
+    if config.settings is not None and config.settings.notices:
+        project = config.working_dir
+        raise ServeError(f"Not all hooks of this folder may run. Approve them: llxprt-hooks trust -C {project}")
+    if not any(True for _ in _enabled_hooks(config)):
+        raise ServeError(f"There are no hooks to run in {config.working_dir}, or they are disabled.")
+    _refuse_loop(config, options)
+    if config.audit is not None:
+        try:
+            config.audit.start()
+        except OSError as error:
+            raise ServeError(f"The audit trail cannot be written: {error}") from error
+    return config
+
+
+def _enabled_hooks(config: Config) -> Iterator[object]:
+    if (system := config.get_hook_system()) is not None:
+        system.ready_event_handler()
+        yield from (hook.config.spec for hook in system.get_all_hooks() if hook.enabled)
+
+
+def _refuse_loop(config: Config, options: ServeOptions) -> None:
+    """Refuse hooks that would send each event back to this worker."""
+    if options.nats is None:
+        return
+    for spec in _enabled_hooks(config):
+        if isinstance(spec, NatsSpec) and spec.subject == options.subject and {*spec.servers} & {*options.nats.servers}:
+            raise ServeError(
+                f"A hook in {config.working_dir} asks `{spec.subject}` at {options.nats}, which this worker answers: "
+                "it would ask itself. Serve another --subject, or remove the hook from these settings."
+            )
+
+
+async def _serve(config: Config, options: ServeOptions, say: Say) -> None:
+    worker = PolicyWorker(config)
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    reloading: set[asyncio.Task[None]] = set()
+
+    def reload_soon() -> None:
+        task = asyncio.create_task(_reload(worker, options, say))
+        reloading.add(task)
+        task.add_done_callback(reloading.discard)
+
+    def stop() -> None:
+        if stopped.is_set():  # the second time, do not wait for hooks
+            raise KeyboardInterrupt
+        stopped.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, reload_soon)
+
+    nats = NatsFront(worker, options.nats, options.subject) if options.nats else None
+    http, serving = await _start_http(worker, options.http, nats, say)
+    await _start_nats(nats, say)
+    say("ready")
+    ended = [asyncio.ensure_future(stopped.wait()), *([serving] if serving else [])]
+    await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
+    say("draining: answering what has come, and taking no new events")
+    if http is not None:
+        http.drain()
+    if nats is not None:
+        await nats.drain()
+    if http is not None and serving is not None:
+        await http.drained(serving)
+
+
+async def _start_nats(front: NatsFront | None, say: Say) -> None:
+    if front is None:
+        return
+    try:
+        await front.start()
+    except NatsUnavailableError as error:
+        raise ServeError(str(error)) from error
+    say(f"answering `{front.subject}` at {front.address}")
+
+
+async def _start_http(
+    worker: PolicyWorker, options: HttpOptions | None, nats: NatsFront | None, say: Say
+) -> tuple[HttpFront | None, asyncio.Task[None] | None]:
+    if options is None:
+        return None, None
+    from llxprt_hooks.fleet.serve.http_front import HttpFront
+
+    try:
+        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+        listener = socket.create_server((options.host, options.port), family=family, backlog=2048)
+    except OSError as error:
+        raise ServeError(f"Cannot listen on {options.host}:{options.port}: {error.strerror or error}") from error
+    front = HttpFront(
+        worker, listener, nats=nats, token=options.token, certificate=options.certificate, key=options.key
+    )
+    host, port = listener.getsockname()[:2]
+    scheme = "https" if options.certificate else "http"
+    say(f"listening on {scheme}://{f'[{host}]' if ':' in host else host}:{port}")
+    return front, asyncio.create_task(front.serve())
+
+
+async def _reload(worker: PolicyWorker, options: ServeOptions, say: Say) -> None:
+    """Read the settings again; keep the old hooks if that fails."""
+    try:
+        await asyncio.to_thread(_load, options)
+        await asyncio.to_thread(worker.config.reload)
+    except (SettingsError, ServeError) as error:
+        worker.metrics.reloads["failure"] += 1
+        say(f"the settings were not reloaded, the old hooks stay in use:\n{error}")
+        return
+    worker.metrics.reloads["success"] += 1
+    say("reloaded the settings")

@@ -1,0 +1,90 @@
+"""Results of MCP tools (``CallToolResult`` as JSON) as hooks see them, and with what hooks said.
+
+A client that finds ``structuredContent`` may show its model nothing else. So a result that hooks add text to is sent
+without it, and the tools that have hooks are listed without ``outputSchema``: clients would otherwise miss the content
+that the schema announces. A hook that says nothing changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from llxprt_hooks.core.protocol.inputs import name_text
+from llxprt_hooks.core.protocol.tool_result import ToolResult
+
+JSON = dict[str, Any]
+
+STRUCTURED = "structuredContent"
+OUTPUT_SCHEMA = "outputSchema"
+FOR_MODEL = {"audience": ["assistant"]}
+"""The annotation of content that is not for the user."""
+
+
+def hook_tool_name(tool_name: Any, server_name: str | None, aliases: Mapping[str, str]) -> str:
+    """Return the name under which hooks see a tool.
+
+    >>> hook_tool_name("write_file", None, {}), hook_tool_name("write_file", "files", {})
+    ('write_file', 'mcp__files__write_file')
+    """
+    name = name_text(tool_name)
+    if alias := aliases.get(name):
+        return alias
+    return name if server_name is None else f"mcp__{server_name}__{name}"
+
+
+def is_final(result: Mapping[str, Any]) -> bool:
+    """Whether a result is that of the tool: not a question back, and not the number of a task."""
+    return result.get("resultType", "complete") == "complete" and "task" not in result
+
+
+def tool_result(result: Mapping[str, Any]) -> ToolResult:
+    """Return a result as AfterTool hooks see it: text as text, other content in blocks as it is.
+
+    >>> tool_result({"content": [{"type": "text", "text": "hi"}]}).llm_content
+    'hi'
+    """
+    blocks = _blocks(result)
+    texts = [block.get("text") for block in blocks if isinstance(block, Mapping) and block.get("type") == "text"]
+    text = "\n".join(text for text in texts if isinstance(text, str))
+    structured = result.get(STRUCTURED)
+    return ToolResult(
+        llm_content=text if len(texts) == len(blocks) else blocks,
+        return_display=text,
+        metadata=None if structured is None else {STRUCTURED: structured},
+        error={"message": text} if result.get("isError") is True else None,
+    )
+
+
+def effects(result: Mapping[str, Any], outcome: ToolResult) -> JSON | None:
+    """Return the fields of a result that hooks changed; None if they said nothing. ``structuredContent`` must go."""
+    said = [*outcome.additions]
+    if outcome.stop_reason is not None:
+        said.append(f"[System] A hook stopped the agent: {outcome.stop_reason}")
+    if not said and not outcome.suppress_display:
+        return None
+    blocks = [*_blocks(result), *map(text_block, said)]
+    return {"content": [_for_model(block) for block in blocks] if outcome.suppress_display else blocks}
+
+
+def refusal(outcome: ToolResult) -> JSON:
+    """Return the result of a call that hooks did not let run."""
+    reason = (outcome.error or {}).get("message") or outcome.stop_reason or ""
+    return {"content": [*map(text_block, (reason, *outcome.additions))], "isError": True}
+
+
+def text_block(text: str) -> JSON:
+    """Return text as content."""
+    return {"type": "text", "text": text}
+
+
+def _blocks(result: Mapping[str, Any]) -> list[Any]:
+    content = result.get("content")
+    return content if isinstance(content, list) else []
+
+
+def _for_model(block: Any) -> Any:
+    if not isinstance(block, Mapping):
+        return block
+    annotations = block.get("annotations")
+    return {**block, "annotations": {**(annotations if isinstance(annotations, Mapping) else {}), **FOR_MODEL}}

@@ -1,0 +1,276 @@
+"""Models whose calls run between hooks."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from agents import AgentsException, Model, ModelBehaviorError, ModelResponse, ModelSettings, ModelTracing, Usage
+from openai.types.responses import ResponseOutputMessage, ResponseStreamEvent
+from pydantic import TypeAdapter
+
+from llxprt_hooks.integrations.base import reason_instead
+from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
+
+if TYPE_CHECKING:
+    from agents import RunConfig, Tool
+
+    from llxprt_hooks.core.calls.model_call import ModelCallResult
+    from llxprt_hooks.integrations.openai_agents.patches import OpenAIAgentsHooks
+    from llxprt_hooks.model.json_api import Request
+
+_SETTINGS = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens": "max_tokens"}
+"""Settings of the Responses API, and their names in ``ModelSettings``."""
+_ENDINGS = ("response.completed", "response.incomplete")
+_EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+_TRANSLATOR = OpenAIResponsesTranslator()
+
+
+class HookStopped(AgentsException):
+    """A hook ended a run whose output cannot be a text."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclasses.dataclass(frozen=True)
+class _Target:
+    """A model, the name that hooks see, and where to look for one with another name."""
+
+    model: Model
+    name: str
+    run_config: RunConfig
+    hooks: OpenAIAgentsHooks
+
+
+class HookedModel(Model):
+    """A model whose calls run with their hooks. In all else it is the model that it wraps."""
+
+    def __init__(self, model: Model, name: str, run_config: RunConfig, hooks: OpenAIAgentsHooks) -> None:
+        self._model = model
+        self._target = _Target(model, name, run_config, hooks)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    async def close(self) -> None:
+        await self._model.close()
+
+    def get_retry_advice(self, request: Any) -> Any:
+        return self._model.get_retry_advice(request)
+
+    async def get_response(self, system_instructions: Any, input: Any, *args: Any, **kwargs: Any) -> ModelResponse:
+        sending = _Sending(self._target, system_instructions, input, *args, **kwargs)
+        if (result := await sending.call.before()) is not None:
+            return _response(sending.answer(result))
+        model, options = sending.final()
+        response: ModelResponse = await model.get_response(**options)
+        shown = _shown(response, sending.call.request)
+        after = await sending.call.after(shown)
+        if after.stop_reason is None and after.response is shown:
+            kept = sending.without_refused_handoffs(response.output)
+            # The server would wait for the result of a call that is left out.
+            return response if kept is response.output else dataclasses.replace(response, output=kept, response_id=None)
+        return _response(sending.answer(after), response)
+
+    async def stream_response(
+        self, system_instructions: Any, input: Any, *args: Any, **kwargs: Any
+    ) -> AsyncIterator[Any]:
+        sending = _Sending(self._target, system_instructions, input, *args, **kwargs)
+        if (result := await sending.call.before()) is not None:
+            for event in _events(sending.answer(result), sending.call.request):
+                yield event
+            return
+        model, options = sending.final()
+        holds_back = sending.call.holds_back or sending.refuses_handoffs
+        held_back: list[Any] = []
+        endings: list[Any] = []
+        async for event in model.stream_response(**options):
+            if event.type in _ENDINGS:
+                endings.append(event)
+            elif event.type in ("response.failed", "error"):
+                yield _without_output(event) if holds_back else event
+                return
+            elif holds_back:
+                held_back.append(event)
+            else:
+                yield event
+        if not endings:
+            raise ModelBehaviorError("the stream ended before the answer was complete")
+        ending = endings[-1]
+        received: Any = ending.response
+        after = await sending.call.after(received)
+        if after.stop_reason is not None or after.response is not received:
+            for event in _events(sending.answer(after), sending.call.request):
+                yield event
+            return
+        output = ending.response.output
+        kept = sending.without_refused_handoffs(output)
+        if kept is not output:
+            ending = _with_response(ending, output=kept, id=None)
+            left_out = {index for index, item in enumerate(output) if item not in kept}
+            held_back = [event for event in held_back if getattr(event, "output_index", None) not in left_out]
+        for event in [] if after.suppress_output else held_back:
+            yield event
+        yield ending
+
+
+class _Sending:
+    """One request to a model: its arguments, as the SDK has them, and as the Responses API does."""
+
+    def __init__(
+        self,
+        target: _Target,
+        system_instructions: Any,
+        input: Any,
+        model_settings: ModelSettings,
+        tools: list[Tool],
+        output_schema: Any,
+        handoffs: list[Any],
+        tracing: Any,
+        **options: Any,
+    ) -> None:
+        self._target = target
+        self._settings = model_settings
+        self._tools = {tool.name: tool for tool in tools}
+        self._handoffs = {handoff.tool_name: handoff for handoff in handoffs}
+        self._options = {
+            **options,
+            "system_instructions": system_instructions,
+            "output_schema": output_schema,
+            "tracing": tracing,
+        }
+        self._takes_text = output_schema is None or output_schema.is_plain_text()
+        names = [*self._tools, *self._handoffs]
+        request: Request = {
+            "model": target.name,
+            "input": input,
+            "tools": [{"type": "function", "name": name} for name in names],
+            "tool_choice": _choice(model_settings.tool_choice),
+            **{name: getattr(model_settings, ours) for name, ours in _SETTINGS.items()},
+        }
+        self._given = {name: value for name, value in request.items() if value is not None}
+        self.call = target.hooks.hooks.model_call(self._given, translator=target.hooks.translator(_TRANSLATOR))
+        if self.call.holds_back and tracing is ModelTracing.ENABLED:
+            # The model's own span would keep what an AfterModel hook takes out.
+            self._options["tracing"] = ModelTracing.ENABLED_WITHOUT_DATA
+
+    def final(self) -> tuple[Model, dict[str, Any]]:
+        """Return the model to call and its arguments, with the changes of hooks."""
+        given, sent = self._given, self.call.request
+        tools, handoffs, settings = dict(self._tools), dict(self._handoffs), self._settings
+        changed = {ours: sent.get(name) for name, ours in _SETTINGS.items() if sent.get(name) != given.get(name)}
+        if sent.get("tool_choice") != given.get("tool_choice"):
+            changed["tool_choice"], allowed = _restricted(sent["tool_choice"])
+            if allowed is not None:
+                tools = {name: tool for name, tool in tools.items() if name in allowed}
+                handoffs = {name: handoff for name, handoff in handoffs.items() if name in allowed}
+        options = {
+            **self._options,
+            "input": sent["input"],
+            "model_settings": dataclasses.replace(settings, **changed) if changed else settings,
+            "tools": list(tools.values()),
+            "handoffs": list(handoffs.values()),
+        }
+        if sent["model"] == given["model"]:
+            return self._target.model, options
+        return self._target.run_config.model_provider.get_model(sent["model"]), options
+
+    def answer(self, result: ModelCallResult[Any]) -> Any:
+        """Return the answer that the run gets: after a stop, or a block without an answer, the reason."""
+        reason = reason_instead(result)
+        if reason is None:
+            return result.response
+        if not self._takes_text:
+            raise HookStopped(reason)
+        return _TRANSLATOR.from_hook_llm_response({"text": reason}, _TRANSLATOR.blank_response(self.call.request))
+
+    @property
+    def refuses_handoffs(self) -> bool:
+        return bool(self._refused_handoffs())
+
+    def _refused_handoffs(self) -> dict[str, str]:
+        """Return the handoffs that the restriction does not allow, with the reasons: they fire no tool event."""
+        hooks, restriction = self._target.hooks, self.call.restriction
+        reasons = {name: restriction.refusal(hooks.hook_name(name)) for name in sorted(self._handoffs)}
+        return {name: reason for name, reason in reasons.items() if reason is not None}
+
+    def without_refused_handoffs(self, output: list[Any]) -> list[Any]:
+        """Return an answer without handoffs that the restriction does not allow."""
+        refused = self._refused_handoffs()
+        kept = [item for item in output if getattr(item, "name", None) not in refused]
+        if len(kept) == len(output):
+            return output
+        if not kept:
+            answer = _TRANSLATOR.from_hook_llm_response({"text": " ".join(refused.values())})
+            kept = list(_response(answer).output)
+        return kept
+
+
+def _choice(choice: Any) -> Any:
+    """Return a tool choice of ``ModelSettings`` as the Responses API has it."""
+    if not isinstance(choice, str):
+        return None
+    return choice if choice in ("auto", "required", "none") else {"type": "function", "name": choice}
+
+
+def _restricted(choice: Any) -> tuple[str, list[str] | None]:
+    """Return the SDK's tool choice, and the names of the tools to declare; not every model can name several."""
+    shown = _TRANSLATOR.to_hook_tool_config(choice)
+    mode, allowed = shown.get("mode"), shown.get("allowedFunctionNames")
+    if mode == "NONE":
+        return "none", None
+    if mode == "ANY":
+        return (allowed[0] if allowed and len(allowed) == 1 else "required"), allowed
+    return "auto", allowed
+
+
+def _shown(response: ModelResponse, request: Request) -> dict[str, Any]:
+    """Return a response as the API has it, for the translator."""
+    return {
+        **_TRANSLATOR.blank_response(request),
+        "id": response.response_id,
+        "status": "completed",
+        "output": response.output,
+        "usage": {
+            "input_tokens": response.usage.input_tokens,
+            "output_tokens": response.usage.output_tokens,
+            "total_tokens": response.usage.total_tokens,
+        },
+    }
+
+
+def _response(answer: Any, base: ModelResponse | None = None) -> ModelResponse:
+    """Return an answer that is not the model's, without the ids by which the server would find that one."""
+    output = [ResponseOutputMessage.model_validate(item) for item in _unstored(answer)["output"]]
+    if base is None:
+        return ModelResponse(output=list(output), usage=Usage(), response_id=None)
+    return dataclasses.replace(base, output=list(output), response_id=None)
+
+
+def _events(answer: Any, request: Request) -> Iterator[Any]:
+    data = _unstored(answer if isinstance(answer, dict) else answer.model_dump())
+    for event in _TRANSLATOR.wire.events(data, request):
+        made = _EVENT.validate_python(event)
+        if made.type in _ENDINGS:
+            made.response.id = None  # the SDK would send it as that of the previous response
+        yield made
+
+
+def _unstored(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer whose messages have new ids."""
+    items = answer["output"]
+    renamed = [{**item, "id": f"msg_{uuid4().hex}"} if item.get("type") == "message" else item for item in items]
+    return {**answer, "output": renamed}
+
+
+def _without_output(event: Any) -> Any:
+    """Return an event about a failure without the part of the answer that was received before it."""
+    return event if event.type == "error" else _with_response(event, output=[])
+
+
+def _with_response(event: Any, **fields: Any) -> Any:
+    return event.model_copy(update={"response": event.response.model_copy(update=fields)})

@@ -1,0 +1,284 @@
+"""Tools of the SDK that run between hooks: functions, shells, patches and computers."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from agents import ApplyPatchTool, ComputerTool, CustomTool, FunctionTool, LocalShellTool, ShellTool
+from agents.editor import ApplyPatchResult
+from agents.run_internal.items import function_tool_error_output
+from agents.tool import _SYNC_FUNCTION_TOOL_MARKER, _FailureHandlingFunctionToolInvoker
+
+from llxprt_hooks._support.awaitables import resolve
+from llxprt_hooks._support.json_codec import read_arguments
+from llxprt_hooks.core.engine.session import Session, current_session
+from llxprt_hooks.events import TOOL_EVENTS
+from llxprt_hooks.integrations.base import in_session, json_result, log
+
+if TYPE_CHECKING:
+    from agents import Tool
+    from agents.tool_context import ToolContext
+
+    from llxprt_hooks.integrations.openai_agents.patches import OpenAIAgentsHooks
+
+OURS = "_llxprt_hooks"
+"""The attribute of a tool or a context of the SDK that holds what hooks need to know of it."""
+_COMPUTER = "computer_use_preview"
+"""The name of every ``ComputerTool``."""
+
+Run = Callable[[dict[str, Any] | None], Any]
+"""Runs a tool with the arguments that hooks changed, or, given None, with its own."""
+
+
+async def call_tool(
+    hooks: OpenAIAgentsHooks,
+    tool_name: str,
+    arguments: Callable[[], dict[str, Any]],
+    run: Run,
+    refuse: Callable[[str], Any] = str,
+    *,
+    extends_text: bool = True,
+) -> Any:
+    """Run a tool between its hooks. ``refuse`` returns the result of a call that does not run.
+
+    What hooks say about a result that is not a text goes into the next model request.
+    """
+    config, name = hooks.hooks.config, hooks.hook_name(tool_name)
+    session = current_session(config)
+    refusal = None if session is None else session.restriction.refusal(name)
+    if refusal is not None:
+        return refuse(refusal)
+    if not hooks.is_active or not hooks.has_tool_hooks(tool_name, session):
+        return await resolve(run(None))
+    # Realtime sessions, and runners of another kind: a stop refuses this call, and affects nothing else.
+    own = Session(config, config.session_id, config.transcript_path) if session is None else session
+
+    with in_session(own):
+        outcome, result, refused = await hooks.run_tool(tool_name, arguments(), run, json_result)
+        if refused is not None:
+            outcome = refuse(str(refused.llm_content))
+        elif result is not None and isinstance(outcome, str) and extends_text:
+            outcome = result.llm_content
+        elif result is not None and result.additions:
+            own.exchange_notes((), tuple(result.additions))
+    if session is None and (own.stop_reason is not None or own.notes):
+        log.warning("%s was called outside of a run: a hook's stop or message has no further effect", name)
+    return outcome
+
+
+async def act(cls: Any, computer: Any, tool_call: Any, original: Any, hooks: OpenAIAgentsHooks) -> Any:
+    """Run a batch of actions on a computer. Their result can only be a picture: a refusal follows as a message."""
+
+    def arguments() -> dict[str, Any]:
+        return {"actions": [cls._serialize_action_payload(action) for action in cls._iter_actions(tool_call)]}
+
+    def run(changed: dict[str, Any] | None) -> Any:
+        if changed is None:
+            return original(cls, computer, tool_call)
+        actions = {"actions": changed.get("actions") or [{"type": "screenshot"}], "action": None}
+        return original(cls, computer, tool_call.model_copy(update=actions))
+
+    def refuse(reason: str) -> Any:
+        if (session := current_session(hooks.hooks.config)) is not None:
+            session.exchange_notes((), (f"The computer did nothing: {reason}",))
+        return computer.screenshot()
+
+    return await resolve(await call_tool(hooks, _COMPUTER, arguments, run, refuse, extends_text=False))
+
+
+def hooked(tool: Tool, hooks: OpenAIAgentsHooks) -> Tool:
+    """Return a tool with its hooks, or the tool itself if the SDK does not run it."""
+    hook = _HOOKED.get(type(tool)) or next((hook for kind, hook in _HOOKED.items() if isinstance(tool, kind)), None)
+    if hook is not None and not (isinstance(tool, ShellTool) and tool.executor is None):
+        return cast("Tool", _copy_with_hooks(tool, hook, hooks))
+    if not isinstance(tool, ComputerTool) and tool.name not in hooks.unseen_tools and hooks.has_hooks(*TOOL_EVENTS):
+        hooks.unseen_tools.add(tool.name)
+        log.warning("hooks do not see the calls of %s: the provider runs it itself", tool.name)
+    return tool
+
+
+def _copy_with_hooks(tool: Any, hook: Callable[[Any, OpenAIAgentsHooks], None], hooks: OpenAIAgentsHooks) -> Any:
+    """Return a copy of a tool that runs with its hooks. It is made again when a field of the tool has changed."""
+    fields = vars(tool)
+    made = fields.get(OURS)
+    if made is hooks:  # it is such a copy
+        return tool
+    if isinstance(made, _Made) and made.hooks is hooks and made.ids == [*map(id, fields.values())]:
+        return made.tool
+    copied = copy.copy(tool)
+    vars(copied)[OURS] = hooks
+    hook(copied, hooks)
+    if getattr(copied, "needs_approval", False) is not False:
+        copied.needs_approval = _unless_restricted(copied.needs_approval, copied.name, hooks)
+    fields[OURS] = made = _Made(hooks, copied)
+    made.values = [*fields.values()]
+    made.ids = [*map(id, made.values)]
+    return copied
+
+
+class _Made:
+    """A tool with hooks, and what the fields of the original were. It keeps their values, so that ids stay unique."""
+
+    values: list[Any]
+    ids: list[int]
+
+    def __init__(self, hooks: OpenAIAgentsHooks, tool: Any) -> None:
+        self.hooks = hooks
+        self.tool = tool
+
+
+def _unless_restricted(policy: Any, name: str, hooks: OpenAIAgentsHooks) -> Any:
+    """Return an approval policy that does not ask about a call that will be refused anyway."""
+
+    async def needs_approval(context: Any, arguments: Any, call_id: str) -> bool:
+        session = current_session(hooks.hooks.config)
+        if session is not None and not session.restriction.allows(hooks.hook_name(name)):
+            return False
+        return bool(await resolve(policy(context, arguments, call_id) if callable(policy) else policy))
+
+    return needs_approval
+
+
+def _hook_function(tool: Any, hooks: OpenAIAgentsHooks) -> None:
+    """Replace what runs a tool; by one of the SDK's own kind, by which approval policies inspect arguments."""
+    invoker = tool.on_invoke_tool
+    if not isinstance(invoker, _FailureHandlingFunctionToolInvoker):
+        tool.on_invoke_tool = _Invocation(invoker, tool, hooks)
+        return
+    inner = _Invocation(invoker._invoke_tool_impl, tool, hooks)
+    tool.on_invoke_tool = _FailureHandlingFunctionToolInvoker(inner, invoker._on_handled_error, function_tool=tool)
+    if getattr(invoker, _SYNC_FUNCTION_TOOL_MARKER, False):
+        setattr(tool.on_invoke_tool, _SYNC_FUNCTION_TOOL_MARKER, True)
+
+
+class _Invocation:
+    """Runs a tool between its hooks. In all else it looks like what it replaces."""
+
+    def __init__(self, run: Callable[[Any, str], Any], tool: Any, hooks: OpenAIAgentsHooks) -> None:
+        self._run = run
+        self._tool = tool
+        self._hooks = hooks
+        self._schema = getattr(tool, "output_json_schema", None)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._run, name)
+
+    async def __call__(self, context: ToolContext[Any], given: str) -> Any:
+        def run(changed: dict[str, Any] | None) -> Any:
+            if changed is None:
+                return self._run(context, given)
+            context.tool_arguments = _written(self._tool, changed)
+            context._function_tool_arguments = None  # those that were read for the approval policy
+            return self._run(context, context.tool_arguments)
+
+        def refuse(reason: str) -> Any:
+            return function_tool_error_output(context.tool_call, reason, output_json_schema=self._schema)
+
+        return await call_tool(
+            self._hooks, self._tool.name, lambda: arguments_of(given), run, refuse, extends_text=self._schema is None
+        )
+
+
+def _hook_shell(tool: ShellTool, hooks: OpenAIAgentsHooks) -> None:
+    executor = cast("Callable[[Any], Any]", tool.executor)
+
+    async def execute(request: Any) -> Any:
+        action = request.data.action
+
+        def run(changed: dict[str, Any] | None) -> Any:
+            if changed is None:
+                return executor(request)
+            changes = {"commands": [str(changed.get("command", ""))], "timeout_ms": changed.get("timeout_ms")}
+            data = dataclasses.replace(request.data, action=dataclasses.replace(action, **changes))
+            return executor(dataclasses.replace(request, data=data))
+
+        return await call_tool(
+            hooks, tool.name, lambda: _given(command="\n".join(action.commands), timeout_ms=action.timeout_ms), run
+        )
+
+    tool.executor = execute
+
+
+def _hook_local_shell(tool: LocalShellTool, hooks: OpenAIAgentsHooks) -> None:
+    executor = tool.executor
+
+    async def execute(request: Any) -> Any:
+        action = request.data.action
+
+        def run(changed: dict[str, Any] | None) -> Any:
+            if changed is None:
+                return executor(request)
+            changes = {**changed, "command": shlex.split(str(changed.get("command", "")))}
+            data = request.data.model_copy(update={"action": action.model_copy(update=changes)})
+            return executor(dataclasses.replace(request, data=data))
+
+        shown = _given(working_directory=action.working_directory, timeout_ms=action.timeout_ms, env=action.env or None)
+        return await call_tool(hooks, tool.name, lambda: {"command": shlex.join(action.command), **shown}, run)
+
+    tool.executor = execute
+
+
+def _hook_patch(tool: ApplyPatchTool, hooks: OpenAIAgentsHooks) -> None:
+    tool.editor = _HookedEditor(tool.editor, tool.name, hooks)
+
+
+class _HookedEditor:
+    """Applies patches between hooks, which run for each file."""
+
+    def __init__(self, editor: Any, tool_name: str, hooks: OpenAIAgentsHooks) -> None:
+        self._editor = editor
+        self._tool_name = tool_name
+        self._hooks = hooks
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._editor, name)
+
+    async def create_file(self, operation: Any) -> Any:
+        names = ("type", "path", "diff", "move_to")
+
+        def run(changed: dict[str, Any] | None) -> Any:
+            fields = {} if changed is None else {name: changed.get(name) for name in names}
+            final = dataclasses.replace(operation, **fields)
+            return getattr(self._editor, final.type)(final)
+
+        def refuse(reason: str) -> ApplyPatchResult:
+            return ApplyPatchResult(status="failed", output=reason)
+
+        shown = _given(**{name: getattr(operation, name) for name in names})
+        return await call_tool(self._hooks, self._tool_name, lambda: shown, run, refuse)
+
+    update_file = delete_file = create_file  # the operation says which of them it is
+
+
+_HOOKED: dict[type[Any], Callable[[Any, OpenAIAgentsHooks], None]] = {
+    FunctionTool: _hook_function,
+    CustomTool: _hook_function,
+    ShellTool: _hook_shell,
+    LocalShellTool: _hook_local_shell,
+    ApplyPatchTool: _hook_patch,
+}
+
+
+def _given(**arguments: Any) -> dict[str, Any]:
+    """Return the arguments that are set."""
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def arguments_of(given: str) -> dict[str, Any]:
+    """Return a call's arguments; text that is not a JSON object is shown under one name."""
+    try:
+        arguments = read_arguments(given) if given.strip() else {}
+    except ValueError:
+        arguments = None
+    return arguments if isinstance(arguments, dict) else {"input": given}
+
+
+def _written(tool: Any, arguments: dict[str, Any]) -> str:
+    if isinstance(tool, CustomTool):
+        return str(arguments.get("input", ""))
+    return json.dumps(arguments, ensure_ascii=False)

@@ -1,0 +1,81 @@
+"""Pipes that carry lines between two programs."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Final
+
+_CHUNK: Final = 1 << 16
+
+
+class LinePipe:
+    """Lines to one side. Each is written as a whole, also if several writers share it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+        self._later: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+
+    def write(self, line: bytes) -> None:
+        """Write a line, and wait until the other side has room for it."""
+        with self._lock:
+            view = memoryview(line)
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+
+    def close(self) -> None:
+        with self._lock:
+            # The number stays taken: a late write must not reach another file.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._descriptor)
+
+    def write_later(self, line: bytes) -> None:
+        """Write a line in another thread, after those that were given before."""
+        self._do_later(lambda: self.write(line))
+
+    def close_later(self) -> None:
+        self._do_later(self.close)
+
+    def flush(self, seconds: float) -> None:
+        """Wait for the lines that are still to be written."""
+        if self._writer is not None:
+            self._later.put(None)
+            self._writer.join(seconds)
+
+    def _do_later(self, action: Callable[[], None]) -> None:
+        if self._writer is None:
+            self._writer = threading.Thread(target=self._work, name="mcp-writer", daemon=True)
+            self._writer.start()
+        self._later.put(action)
+
+    def _work(self) -> None:
+        while (action := self._later.get()) is not None:
+            with suppress(OSError):  # nobody reads any more; the threads that read notice it
+                action()
+
+
+def read_lines(descriptor: int) -> Iterator[bytes]:
+    """Yield complete lines with their ends; at the end of the input, also an incomplete one."""
+    parts: list[bytes] = []
+    while data := _read(descriptor):
+        start = 0
+        while (end := data.find(b"\n", start) + 1) > 0:
+            parts.append(data[start:end])
+            yield b"".join(parts)
+            parts.clear()
+            start = end
+        if start < len(data):
+            parts.append(data[start:])
+    if parts:
+        yield b"".join(parts)
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, _CHUNK)
+    except OSError:  # a terminal that was closed
+        return b""

@@ -1,0 +1,253 @@
+"""Hook format ⇄ pydantic-ai: the requests that a model gets, and its responses."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, cast
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryPromptPart,
+    SystemPromptPart,
+    TextContent,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.settings import ModelSettings, ToolOrOutput
+
+from llxprt_hooks.model import answers
+from llxprt_hooks.model.format import TranslationError
+from llxprt_hooks.model.messages import Choice, MessageTranslator, expected, usage
+from llxprt_hooks.model.translator import USUAL_SETTINGS
+
+if TYPE_CHECKING:
+    from llxprt_hooks.model.conversation import CallKeys
+    from llxprt_hooks.model.format import HookToolConfig
+
+ToolChoice: TypeAlias = str | list[str] | ToolOrOutput
+ResolveModel: TypeAlias = Callable[[str], Model]
+
+MARK = "llxprt_hooks"
+"""The key in metadata that says what hooks did."""
+
+
+class PydanticAIRequest(NamedTuple):
+    """A request to a model, as pydantic-ai sends it."""
+
+    model: Model
+    messages: list[ModelMessage]
+    settings: ModelSettings | None
+    parameters: ModelRequestParameters
+
+
+class PydanticAITranslator(MessageTranslator[PydanticAIRequest, ModelResponse, ToolChoice]):
+    """Translates pydantic-ai's messages. Instructions and system prompts are not shown to hooks."""
+
+    PARTS = "parts"
+    TOOL_CONFIG = "tool_choice"
+    SETTINGS: ClassVar = {
+        **{name: usual for name, usual in USUAL_SETTINGS.items() if name != "candidateCount"},
+        "maxOutputTokens": "max_tokens",
+    }
+    USAGE = usage("usage", "input_tokens", "output_tokens", "total_tokens")
+    FINISH_REASONS: ClassVar = {
+        "length": "MAX_TOKENS",
+        "content_filter": "SAFETY",
+        "tool_call": "STOP",
+        "error": "OTHER",
+    }
+
+    def __init__(self, resolve_model: ResolveModel | None = None) -> None:
+        self._resolve_model = resolve_model
+
+    def read_request(self, value: object) -> PydanticAIRequest:
+        return expected(value, PydanticAIRequest, "llm_request", "a request of pydantic-ai")
+
+    def read_response(self, value: object) -> ModelResponse:
+        return expected(value, ModelResponse, "llm_response", "a ModelResponse of pydantic-ai")
+
+    def field(self, request: PydanticAIRequest, name: str) -> Any:
+        if name == "model":
+            return request.model.model_name
+        if name == "tools":
+            return request.parameters.function_tools or None
+        return (request.settings or {}).get(name)
+
+    def with_fields(self, request: PydanticAIRequest, fields: Mapping[str, Any]) -> PydanticAIRequest:
+        settings = dict(fields)
+        if "model" in settings:
+            request = request._replace(model=self._model(request.model, settings.pop("model")))
+        if settings:
+            request = request._replace(settings=cast("ModelSettings", {**(request.settings or {}), **settings}))
+        return request
+
+    def _model(self, model: Model, name: str) -> Model:
+        try:
+            return _renamed(model, name) if self._resolve_model is None else self._resolve_model(name)
+        except Exception as error:
+            raise TranslationError(f"there is no model `{name}`: {error}") from error
+
+    def messages(self, request: PydanticAIRequest) -> Sequence[Any]:
+        return request.messages
+
+    def with_messages(self, request: PydanticAIRequest, messages: list[Any]) -> PydanticAIRequest:
+        """Return a request with other messages; the instructions, which the last request has, stay in force."""
+        instructions = next((m.instructions for m in reversed(request.messages) if isinstance(m, ModelRequest)), None)
+        last = messages[-1] if messages else None
+        if instructions is not None and isinstance(last, ModelRequest) and last.instructions != instructions:
+            messages = [*messages[:-1], dataclasses.replace(last, instructions=instructions)]
+        return request._replace(messages=messages)
+
+    def role_of(self, message: Any) -> str:
+        if isinstance(message, ModelResponse):
+            return "model"
+        return "system" if message.parts and all(map(_is_note, message.parts)) else "user"
+
+    def new_message(self, role: str, text: str) -> Any:
+        if role == "model":
+            return ModelResponse(parts=[TextPart(text)])
+        if role == "system":
+            return ModelRequest(parts=[SystemPromptPart(text, scope="request", metadata={MARK: True})])
+        return ModelRequest(parts=[UserPromptPart(text)])
+
+    def text_of(self, part: Any) -> str:
+        if isinstance(part, UserPromptPart):
+            return text_of_content(part.content)
+        return part.content if isinstance(part, TextPart) or _is_note(part) else ""
+
+    def calls_in(self, message: Any) -> Sequence[CallKeys]:
+        return [(part.tool_call_id, part.tool_name) for part in message.parts if isinstance(part, ToolCallPart)]
+
+    def results_in(self, message: Any) -> Sequence[CallKeys]:
+        return [
+            (part.tool_call_id, part.tool_name)
+            for part in message.parts
+            if isinstance(part, (ToolReturnPart, RetryPromptPart)) and part.tool_name
+        ]
+
+    def with_part_text(self, parts: Sequence[Any], text: str) -> Any:
+        part = parts[0]
+        if isinstance(part, TextPart):
+            # By its id a provider would find the text that the hook replaced.
+            return dataclasses.replace(part, content=text, id=None, provider_details=None)
+        return dataclasses.replace(part, content=_with_text(part.content, text))
+
+    def without_text(self, part: Any) -> Any | None:
+        if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
+            rest = [item for item in part.content if not _is_text(item)]
+            return dataclasses.replace(part, content=rest) if rest else None
+        return None
+
+    def is_blank(self, part: Any) -> bool:
+        return isinstance(part, (TextPart, UserPromptPart)) and part.content in ("", [])
+
+    def with_parts(self, message: Any, parts: list[Any]) -> Any | None:
+        if not parts:
+            return None
+        if isinstance(message, ModelResponse):
+            return dataclasses.replace(message, parts=parts, **_UNSTORED)
+        return dataclasses.replace(message, parts=parts)
+
+    def kinds_of(self, part: Any) -> Sequence[str]:
+        return [] if self.text_of(part) else [part.part_kind]
+
+    def choices_of(self, response: ModelResponse) -> Sequence[Choice]:
+        return [Choice(response.parts, response.finish_reason)]
+
+    def blank_response(self, request: PydanticAIRequest) -> ModelResponse:
+        return ModelResponse(parts=[], model_name=request.model.model_name, provider_name=request.model.system)
+
+    def from_hook_llm_response(
+        self, hook_response: Mapping[str, Any], base: ModelResponse | None = None
+    ) -> ModelResponse:
+        answer = answers.read_response(hook_response)
+        base = ModelResponse(parts=[]) if base is None else base
+        names = self.USAGE[1]
+        counts: dict[str, Any] = {
+            names[name]: count for name, count in answer.get("usageMetadata", {}).items() if name in names
+        }
+        counts.pop("total_tokens", None)  # the sum of the others
+        usage = dataclasses.replace(base.usage, **counts) if counts else base.usage
+        text = "".join(answer["candidates"][0]["content"]["parts"]) if answer["candidates"] else ""
+        return dataclasses.replace(base, parts=[TextPart(text)], usage=usage, finish_reason="stop", **_UNSTORED)
+
+    def to_hook_tool_config(self, tool_config: ToolChoice | None) -> HookToolConfig:
+        if isinstance(tool_config, ToolOrOutput):
+            return {"mode": "AUTO", "allowedFunctionNames": list(tool_config.function_tools)}
+        if isinstance(tool_config, list):
+            return {"mode": "ANY", "allowedFunctionNames": list(tool_config)}
+        if tool_config == "none":
+            return {"mode": "NONE", "allowedFunctionNames": []}
+        return {"mode": _MODES[tool_config]} if tool_config in _MODES else {}
+
+    def build_tool_config(self, tool_config: HookToolConfig, base: ToolChoice | None) -> ToolChoice:
+        mode, names = tool_config.get("mode"), tool_config.get("allowedFunctionNames")
+        if mode == "NONE":
+            return "none"
+        if names is None:
+            return "required" if mode == "ANY" else "auto"
+        return list(names) if mode == "ANY" else ToolOrOutput(list(names))
+
+    def with_tool_config(self, request: PydanticAIRequest, tool_config: ToolChoice) -> PydanticAIRequest:
+        """Return a request with another tool choice, without names of unknown tools."""
+        names = tool_config.function_tools if isinstance(tool_config, ToolOrOutput) else tool_config
+        if not isinstance(names, str):
+            declared = request.parameters.tool_defs
+            known = [name for name in names if name in declared]
+            choice = known if isinstance(tool_config, list) else ToolOrOutput(known)
+            tool_config = choice if known else "none"
+        return super().with_tool_config(request, tool_config)
+
+
+_MODES = {"auto": "AUTO", "required": "ANY"}
+_UNSTORED: dict[str, Any] = {"provider_response_id": None, "history_digest": None, "provider_details": None}
+"""Without these a provider cannot use its own copy of an answer that hooks changed; details may have its tokens."""
+
+
+def _renamed(model: Model, name: str) -> Model:
+    """Return the model with this name at the same provider, with the same client."""
+    if ":" in name:
+        return infer_model(name)
+    if model.provider is None or isinstance(model, WrapperModel):
+        return infer_model(f"{model.system}:{name}")
+    kind: Any = type(model)
+    return cast("Model", kind(name, provider=model.provider, settings=model.settings))
+
+
+def _is_note(part: Any) -> bool:
+    """Whether a part is a hook's message in this request."""
+    return isinstance(part, SystemPromptPart) and MARK in mapping(part.metadata)
+
+
+def _is_text(item: Any) -> bool:
+    return isinstance(item, (str, TextContent))
+
+
+def text_of_content(content: Any) -> str:
+    """Return the texts of a prompt."""
+    items = [content] if isinstance(content, str) else content or ()
+    return "".join(item if isinstance(item, str) else item.content for item in items if _is_text(item))
+
+
+def _with_text(content: Any, text: str) -> Any:
+    """Return the content of a prompt with one text in place of all its texts."""
+    if isinstance(content, str):
+        return text
+    place = next(index for index, item in enumerate(content) if _is_text(item))
+    items = [item for index, item in enumerate(content) if index == place or not _is_text(item)]
+    place = next(index for index, item in enumerate(items) if _is_text(item))
+    old = items[place]
+    items[place] = text if isinstance(old, str) else TextContent(text, metadata=old.metadata)
+    return items
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return metadata, which may be anything, as a mapping."""
+    return value if isinstance(value, Mapping) else {}

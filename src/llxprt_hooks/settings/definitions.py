@@ -1,0 +1,319 @@
+"""Hook definitions: from the ``hooks`` object of a settings file to frozen entries, with a problem for each bad piece.
+
+What a definition may contain is declared in ``schema``, and by each hook type in ``core.executors``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.settings.hook_entries import (
+    DISCARDED,
+    SWITCHES,
+    HookEntry,
+    HookGroup,
+    Steps,
+    WrittenHooks,
+    event_groups,
+    hooks_node,
+    where_words,
+)
+from llxprt_hooks.settings.jsonc import Kind, node_of
+from llxprt_hooks.settings.matcher import is_invalid
+from llxprt_hooks.settings.problem import MAX_PROBLEMS, Problem, first_problems
+from llxprt_hooks.settings.schema import (
+    DEFAULT_TIMEOUT,
+    ENFORCE,
+    GROUPS,
+    HOOK_FIELDS,
+    OBSERVE,
+    executors,
+    hook_shape,
+    settings_executor,
+    settings_executors,
+)
+from llxprt_hooks.settings.shape import FieldProblem, found_words, read_fields
+
+if TYPE_CHECKING:
+    from llxprt_hooks.settings.jsonc import Member, Node
+    from llxprt_hooks.settings.schema import AnyExecutor
+    from llxprt_hooks.settings.shape import Field, Shape
+
+
+class HookType(StrEnum):
+    """The types of LLxprt Code's own settings (HOOK-083); ``EXECUTORS`` has all types."""
+
+    COMMAND = "command"
+    PLUGIN = "plugin"
+
+
+class ConfigSource(StrEnum):
+    """Where a definition comes from, highest priority first (HOOK-187)."""
+
+    PROJECT = "project"
+    USER = "user"
+    SYSTEM = "system"
+    EXTENSIONS = "extensions"
+
+    @property
+    def priority(self) -> int:
+        """1 is the highest."""
+        return _SOURCES.index(self) + 1
+
+
+_SOURCES = tuple(ConfigSource)
+
+
+class HookScope(StrEnum):
+    """Who a hook belongs to. That decides which environment it gets, and who can switch it off."""
+
+    PROJECT = "project"
+    """The project, or the program that created the configuration."""
+    USER = "user"
+    """The user, the system or an extension. It also runs in projects that nobody approved (D-35)."""
+    MANAGED = "managed"
+    """The administrator. No other level affects it (D-36)."""
+
+
+BeforeStart = Callable[[], str | None]
+"""Returns why a hook must not be started now, as the end of a sentence that starts with the hook; else None.
+
+It may read files. It knows nothing of event loops, so that it can be called in any thread.
+"""
+
+
+class HookConfig(msgspec.Struct, frozen=True):
+    """One hook: what to run, in the form of its type, and how. ``timeout`` is in milliseconds."""
+
+    type: str
+    spec: Any
+    timeout: float = DEFAULT_TIMEOUT
+    name: str | None = None
+    description: str | None = None
+    fail_closed: bool = False
+    """A failure of this hook counts as its explicit block; without it, the call goes ahead (HOOK-110)."""
+    before_start: BeforeStart | None = None
+    """Called before every start; what it returns keeps the hook from running (D-28)."""
+    scope: HookScope = HookScope.PROJECT
+    observe: bool = False
+    """It runs and is logged with what it would have decided, and changes nothing (D-80)."""
+
+    @property
+    def blocks_on_failure(self) -> bool:
+        """Whether its failure blocks: a hook that only observes blocks nothing."""
+        return self.fail_closed and not self.observe
+
+    @property
+    def mode(self) -> str:
+        """The mode, as settings have it."""
+        return OBSERVE if self.observe else ENFORCE
+
+    @property
+    def executor(self) -> AnyExecutor:
+        """The hook type's implementation."""
+        return executors()[self.type]
+
+    @property
+    def fail_closed_key(self) -> str:
+        """The name of ``failClosed`` where the hook is configured: in settings, or in Python."""
+        return "fail_closed" if self.executor.fields is None else "failClosed"
+
+    @property
+    def command(self) -> str:
+        """What the hook runs, in one line: the command line, or what another type has in its place."""
+        return self.executor.describe(self.spec)
+
+    @property
+    def warm(self) -> bool:
+        """Whether a waiting interpreter may run the hook."""
+        return self.executor.is_warm(self.spec)
+
+    @property
+    def identity(self) -> str:
+        """What a hook is called in lists and logs: its name, else its command."""
+        return self.name or self.command
+
+    @property
+    def deduplication_key(self) -> str:
+        """Two hooks with the same key run once per event (HOOK-091)."""
+        return f"{self.type}:{self.executor.key(self.spec) or self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class HookSet:
+    """A ``hooks`` object, and where it comes from."""
+
+    hooks: Mapping[str, Any]
+    """Of a file, ``WrittenHooks``, which give problems a line and a column."""
+    source: ConfigSource = ConfigSource.PROJECT
+    origin: str = ""
+    """The file or extension; empty for hooks that a program passed in."""
+    scope: HookScope = HookScope.PROJECT
+    disabled: tuple[str, ...] = ()
+    """Of managed hooks, those that their own file disables; other lists do not affect them."""
+    before_start: BeforeStart | None = field(default=None, repr=False, compare=False)
+    """Called before every start of one of these hooks."""
+
+
+class HookDefinition(msgspec.Struct, frozen=True):
+    """One hook together with its group's event, matcher and mode."""
+
+    config: HookConfig
+    event_name: HookEventName
+    source: ConfigSource
+    origin: str
+    group_number: int | None
+    number: int
+    """The position of the hook in its group, and of the group among those of the event; None if a program registered
+    the hook."""
+    matcher: str | None = None
+    sequential: bool = False
+    matches_all: bool = False
+    """Whether the matcher is not valid and the group, because of ``failClosed``, is for everything (D-27)."""
+
+    @property
+    def where(self) -> str:
+        """The path of the entry in its file, for example ``hooks.BeforeTool[0].hooks[1]``."""
+        if self.group_number is None:
+            return f"hooks.on({self.event_name.value!r})"
+        return where_words(("hooks", self.event_name, self.group_number, "hooks", self.number))
+
+
+def read_definitions(hook_set: HookSet) -> tuple[list[HookDefinition], list[Problem]]:
+    """All usable hooks of a ``hooks`` object, in order, and what is wrong with the others."""
+    reader = _DefinitionReader(hook_set)
+    return reader.definitions(), reader.problems
+
+
+def read_hook(
+    hook: Node | Mapping[str, Any], before_start: BeforeStart | None = None, scope: HookScope = HookScope.PROJECT
+) -> tuple[HookConfig | None, list[FieldProblem]]:
+    """A hook as it is written in settings; None where it cannot be used, with the reasons."""
+    given = node_of(hook)
+    node = given.at("type")
+    executor = settings_executor(node.scalar) if node else None
+    if node is None or executor is None:
+        names = " or ".join(f'"{name}"' for name in settings_executors())
+        return None, [FieldProblem("type", f"`type` must be {names}, found {found_words(node)}", discards=True)]
+    values, problems = read_fields(_hook_fields(executor), given)
+    spec = [problem for problem in problems if problem.discards] or executor.read(values)
+    if isinstance(spec, list):
+        return None, spec
+    timeout = float(min(values["timeout"], _MAX_TIMEOUT))
+    name, description, fail_closed = values["name"], values["description"], values["failClosed"]
+    observe = values["mode"] == OBSERVE
+    config = HookConfig(str(node.scalar), spec, timeout, name, description, fail_closed, before_start, scope, observe)
+    return config, problems
+
+
+_MAX_UNKNOWN: Final = 1000
+"""Unknown keys of one file that are compared with the known ones, because a hostile file could contain a million."""
+
+_MAX_TIMEOUT: Final = 1e12
+"""Thirty years: beyond that an event loop's clock arithmetic has no meaning."""
+
+
+@cache
+def _hook_fields(executor: AnyExecutor) -> dict[str, Field]:
+    return {**(executor.fields or {}), **HOOK_FIELDS}
+
+
+_GROUP_FIELDS: Final = {
+    event: {"matcher": replace(shape.fields["matcher"], default=None), "sequential": shape.fields["sequential"]}
+    for event, shape in GROUPS.items()
+}
+
+
+class _DefinitionReader:
+    def __init__(self, hook_set: HookSet) -> None:
+        hooks = hook_set.hooks
+        self._set = hook_set
+        self._node = hooks_node(hooks)
+        self._document = hooks.document if isinstance(hooks, WrittenHooks) else None
+        self._problems: list[Problem] = []
+        self._unknown_keys = 0
+
+    @property
+    def problems(self) -> list[Problem]:
+        return first_problems(self._problems)
+
+    def definitions(self) -> list[HookDefinition]:
+        found: list[HookDefinition] = []
+        if self._node.kind is not Kind.OBJECT:
+            words = f"expected an object with event names, found {found_words(self._node)}"
+            self._report(self._node.start, ("hooks",), f"{DISCARDED}: {words}")
+        for key, member in self._node.fields.items():
+            if key in SWITCHES:
+                continue
+            if key not in _EVENTS:
+                self._report_unknown_event(member)
+                continue
+            for group in event_groups(key, member.value, self._report):
+                found += self._group(HookEventName(key), group)
+        return found
+
+    def _report_unknown_event(self, member: Member) -> None:
+        from llxprt_hooks.settings.did_you_mean import event_fix
+
+        fix = event_fix(member.key) if len(self._problems) < MAX_PROBLEMS else ""  # others are only counted
+        self._report(member.key_start, ("hooks", member.key), f"{DISCARDED}: unknown event. {fix}")
+
+    def _group(self, event_name: HookEventName, group: HookGroup) -> Iterator[HookDefinition]:
+        """The usable hooks of a group, with a problem for each piece that is not."""
+        fields, problems = read_fields(_GROUP_FIELDS[event_name], group.node)
+        for problem in problems:
+            self._report((group.node.at(problem.key) or group.node).start, group.path, problem.message)
+        declared = GROUPS[event_name]
+        self._report_unread_keys(group.node, group.path, declared.fields, lambda: declared)
+        read = [(config, entry.number) for entry in group.entries(self._report) if (config := self._hook(entry))]
+        matcher, closed = fields["matcher"], any(config.blocks_on_failure for config, _ in read)
+        matches_all = closed and self._matches_all(event_name, matcher, group)
+        place = event_name, self._set.source, self._set.origin, group.number
+        for config, number in read:
+            yield HookDefinition(config, *place, number, matcher, fields["sequential"], matches_all)
+
+    def _hook(self, entry: HookEntry) -> HookConfig | None:
+        config, problems = read_hook(entry.node, self._set.before_start, self._set.scope)
+        for problem in problems:
+            message = f"{DISCARDED}: {problem.message}" if problem.discards else problem.message
+            self._report((entry.node.at(problem.key) or entry.node).start, entry.path, message)
+        known = {"type", *_hook_fields(config.executor)} if config else ()
+        self._report_unread_keys(entry.node, entry.path, known, lambda: hook_shape(entry.hook.get("type")))
+        return config
+
+    def _report_unread_keys(self, node: Node, path: Steps, known: Collection[str], shape: Callable[[], Shape]) -> None:
+        """Report unknown keys that were probably meant to have an effect. Other unknown keys are for other programs."""
+        members = node.fields
+        for key, member in members.items():
+            if key in known or self._unknown_keys >= _MAX_UNKNOWN:
+                continue
+            from llxprt_hooks.settings.did_you_mean import why_unread
+
+            self._unknown_keys += 1
+            if why := why_unread(shape(), key, members):
+                self._report(member.key_start, path, f"`{key}` is ignored: {why}")
+
+    def _matches_all(self, event_name: HookEventName, matcher: str | None, group: HookGroup) -> bool:
+        """Whether a group with a ``failClosed`` hook has an invalid matcher, and so is for everything (D-27)."""
+        if not is_invalid(event_name, matcher):
+            return False
+        message = (
+            f"`matcher` {matcher!r} is not a valid regular expression; "
+            "the group is for every tool, because it has a hook with failClosed"
+        )
+        self._report(group.node.fields["matcher"].value.start, group.path, message)
+        return True
+
+    def _report(self, offset: int, path: Steps, message: str) -> None:
+        problem = self._document.problem_at(offset, message) if self._document else Problem(None, 0, 0, message)
+        self._problems.append(replace(problem, where=where_words(path), origin=self._set.origin))
+
+
+_EVENTS: Final = frozenset(HookEventName)

@@ -1,0 +1,317 @@
+"""Loads the settings of all levels, and merges those that are trusted (D-20).
+
+The highest level that sets a value wins, hook groups are concatenated. Every ``merge`` function takes the levels in
+order of priority, highest first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.settings.audit import NOWHERE, AuditRule
+from llxprt_hooks.settings.definitions import ConfigSource, HookScope, HookSet
+from llxprt_hooks.settings.document import Document, read_document
+from llxprt_hooks.settings.environment import HookEnvironment
+from llxprt_hooks.settings.extensions import find_extensions
+from llxprt_hooks.settings.hook_fields import MANAGED, MANAGED_ONLY, read_hook_fields
+from llxprt_hooks.settings.levels import (
+    Level,
+    absolute_project,
+    extensions_folder,
+    settings_file,
+    standard_system_file,
+)
+from llxprt_hooks.settings.ownership import other_writers, read_own_document
+from llxprt_hooks.settings.problem import Problem, SettingsError
+from llxprt_hooks.settings.schema import shell_fields
+from llxprt_hooks.settings.trust.notices import (
+    approval_notices,
+    hooks_elsewhere,
+    hooks_in_unread_files,
+    never_enabled,
+    not_approved,
+)
+from llxprt_hooks.settings.trust.status import (
+    TrustState,
+    TrustStatus,
+    approved_by_environment,
+    assess_trust,
+)
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from llxprt_hooks.settings.extensions import Extension
+    from llxprt_hooks.settings.hook_fields import HookFields
+    from llxprt_hooks.settings.jsonc import Node
+
+log = debug_logger("settings")
+
+_IGNORED: Final = "None of the hooks in this file run, so they block nothing. For details, run `llxprt-hooks validate`."
+
+
+@dataclass(frozen=True, slots=True)
+class LevelFile:
+    """The settings file of a level, as it was found."""
+
+    level: Level
+    file: Path
+    content: Document | Problem | None
+    """None if it does not exist; a problem if it cannot be used."""
+    fields: HookFields | None = None
+    managed: bool = False
+    """Whether its hooks are managed: root says so, and only root could have written it."""
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def hooks(self) -> Mapping[str, list[Any]]:
+        """Event name to hook groups."""
+        return self.fields.hooks if self.fields else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The merged settings of all files, without those of an untrusted project."""
+
+    enabled: bool
+    enabled_if_approved: bool
+    """Whether hooks would be on if the project were approved."""
+    managed_only: bool
+    """Whether managed hooks are the only ones that may run."""
+    sources: tuple[LevelFile, ...]
+    """The levels that have hooks: managed ones first, then by priority, highest first."""
+    disabled: tuple[str, ...]
+    disabled_if_approved: tuple[str, ...]
+    """The disabled hooks, including those of a project that is not approved."""
+    warm: bool
+    """Whether waiting interpreters may run hooks."""
+    audit: AuditRule | None
+    """Where records of executions are sent: what the system's file says, else the user's, else the project's (D-81)."""
+    environment: HookEnvironment
+    """Which variables hooks inherit."""
+    managed_environment: HookEnvironment
+    """Which variables managed hooks inherit: other levels cannot take away what these hooks need."""
+    extensions: tuple[Extension, ...]
+    skipped: tuple[HookSet, ...]
+    """The hooks that do not run because they are not managed, while managed hooks do run."""
+    problems: tuple[Problem, ...]
+    unreadable: Mapping[Level, Problem]
+    """The levels whose file exists and cannot be read or parsed; these are in ``problems``, too."""
+    never_enabled: str | None
+    """Which hooks do not run because no file turns hooks on or off: somebody may have forgotten to (D-92)."""
+    notices: tuple[str, ...]
+    """Which hooks were skipped because they are not approved or belong to another folder, and what to do about it."""
+    misplaced: tuple[str, ...]
+    """Those of the notices that are about a folder without settings: the hooks are in another folder or file."""
+    trust: TrustStatus
+    project_trusted: bool
+    """Whether hooks may run programs of the project."""
+    levels: tuple[LevelFile, ...]
+    """The files that were looked for, highest priority first."""
+
+    @property
+    def hook_sets(self) -> tuple[HookSet, ...]:
+        """The hooks of the sources, for the engine."""
+        return tuple(_hook_set(source, self.trust) for source in self.sources)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The problems and notices for people: of a file that does not apply, they say what that means (D-88)."""
+        ignored = {*self.unreadable.values(), *(self.trust.problems if self.trust.state is TrustState.REFUSED else ())}
+        problems = (f"{each}. {_IGNORED}" if each in ignored else str(each) for each in self.problems)
+        return (*problems, *([self.never_enabled] if self.never_enabled else ()), *self.notices)
+
+    @property
+    def not_approved(self) -> str | None:
+        """Why the project's settings do not apply, and what to do about it; None if they do, or cannot be approved."""
+        return not_approved(self.trust)
+
+    def environment_of(self, scope: HookScope) -> HookEnvironment:
+        """Return which variables the hooks of a scope inherit."""
+        return self.managed_environment if scope is HookScope.MANAGED else self.environment
+
+    def require_readable(self, *levels: Level) -> None:
+        """Raise ``SettingsError`` if the file of one of these levels cannot be read or parsed."""
+        if problems := [self.unreadable[level] for level in levels if level in self.unreadable]:
+            raise SettingsError(problems)
+
+    def require_guards(self) -> None:
+        """Raise ``SettingsError`` if guards of the user or the system could be in a file that cannot be read (D-27).
+
+        A broken project file is different: a clone must not stop its user, and one that was approved has changed since.
+        """
+        self.require_readable(Level.USER, Level.SYSTEM)
+
+
+def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | None = None) -> Settings:
+    """Read all levels and extensions. Nothing in a file makes it raise; mistakes are listed in ``problems``.
+
+    A ``named_file`` takes the place of the project's own settings. The user named it, so it needs no approval (D-86).
+    """
+    project = absolute_project(project_dir)
+    levels = read_levels(project)
+    project_content = next(each.content for each in levels if each.level is Level.PROJECT)
+    own_trust = trust = assess_trust(project, project_content)
+    if named_file is not None:
+        trust = TrustStatus(TrustState.TRUSTED, own_trust.project, named_file)
+        named = _read_level(Level.PROJECT, named_file)
+        levels = tuple(named if each.level is Level.PROJECT else each for each in levels)
+    folder = extensions_folder(project)
+    extensions, extension_problems = find_extensions(folder, shell_fields()) if folder else ((), [])
+    problems = (*(problem for each in levels for problem in each.problems), *trust.problems, *extension_problems)
+    settings = _merge(
+        levels,
+        trust,
+        extensions,
+        problems=tuple(dict.fromkeys(problems)),
+        misplaced=() if project_content is not None else (*hooks_elsewhere(project), *hooks_in_unread_files(project)),
+        project_trusted=own_trust.counts or (approved_by_environment() and own_trust.state is not TrustState.CHANGED),
+    )
+    for warning in settings.warnings:
+        log.warning("%s", warning)
+    return settings
+
+
+def _merge(
+    levels: tuple[LevelFile, ...],
+    trust: TrustStatus,
+    extensions: tuple[Extension, ...],
+    *,
+    problems: tuple[Problem, ...],
+    misplaced: tuple[str, ...],
+    project_trusted: bool,
+) -> Settings:
+    """Merge the levels that apply. Those that are read, but do not apply, say what an approval would change."""
+    read = [(each, each.fields) for each in levels if each.fields]
+    effective = [(each, fields) for each, fields in read if each.level is not Level.PROJECT or trust.counts]
+    sources = [each for each, fields in effective if any(fields.hooks.values())]
+    managed = [source for source in sources if source.managed]
+    others = [source for source in sources if not source.managed]
+    managed_only = any(each.managed and fields.managed_only for each, fields in read)
+    others_enabled = merge_switches(fields.enabled for _, fields in effective) and not managed_only
+    disabled = merge_lists(fields.disabled for _, fields in effective)
+    other_sets = (*(_hook_set(source, trust) for source in others), *map(extension_hook_set, extensions))
+    forgotten = None
+    if not managed_only and all(fields.enabled is None for _, fields in effective):
+        applying, elsewhere = (each for each, _ in effective), any(fields.enabled for _, fields in read)
+        forgotten = never_enabled(other_sets, disabled, applying, enabled_elsewhere=elsewhere)
+    skipped: tuple[HookSet, ...] = ()
+    if managed_only or (managed and not others_enabled):
+        skipped, others, extensions = other_sets, [], ()
+    return Settings(
+        enabled=others_enabled or bool(managed),
+        enabled_if_approved=merge_switches(fields.enabled for _, fields in read) or bool(managed),
+        managed_only=managed_only,
+        sources=(*managed, *others),
+        disabled=disabled,
+        disabled_if_approved=merge_lists(fields.disabled for _, fields in read),
+        warm=merge_switches((fields.warm for _, fields in effective), default=True),
+        audit=_audit(fields for _, fields in reversed(effective)),
+        environment=_environment(fields for _, fields in effective),
+        managed_environment=_environment(fields for each, fields in effective if each.managed),
+        extensions=extensions,
+        skipped=skipped,
+        problems=problems,
+        unreadable={each.level: each.content for each in levels if isinstance(each.content, Problem)},
+        never_enabled=forgotten,
+        notices=(*approval_notices(trust), *misplaced),
+        misplaced=misplaced,
+        trust=trust,
+        project_trusted=project_trusted,
+        levels=levels,
+    )
+
+
+def _hook_set(source: LevelFile, trust: TrustStatus) -> HookSet:
+    scope = HookScope.PROJECT if source.level is Level.PROJECT else HookScope.USER
+    return HookSet(
+        source.hooks,
+        origin=str(source.file),
+        scope=HookScope.MANAGED if source.managed else scope,
+        disabled=source.fields.disabled if source.fields else (),
+        before_start=trust.refusal if source.level is Level.PROJECT else None,
+    )
+
+
+def extension_hook_set(extension: Extension) -> HookSet:
+    """Return the hooks of an extension for the engine."""
+    origin = f"extension {extension.name}"
+    return HookSet(extension.hooks, ConfigSource.EXTENSIONS, origin, scope=HookScope.USER)
+
+
+def read_levels(project: Path) -> tuple[LevelFile, ...]:
+    """Read the settings files of all levels, highest priority first; managed ones are among those of the system."""
+    found = [_read_level(level, file) for level in Level if (file := settings_file(level, project))]
+    if (standard := standard_system_file()) is not None:
+        standard_level = _read_level(Level.SYSTEM, standard)
+        if standard_level.managed or isinstance(
+            standard_level.content, Problem
+        ):  # a broken one could have been managed
+            found.append(standard_level)
+    return tuple(found)
+
+
+def _read_level(level: Level, file: Path) -> LevelFile:
+    # Who owns the project's file is checked together with its trust.
+    content = read_document(file) if level is Level.PROJECT else read_own_document(file)
+    if not isinstance(content, Document):
+        return LevelFile(level, file, content, problems=(content,) if content else ())
+    fields = read_hook_fields(content)
+    not_managed = [
+        content.problem_at(node.start, f'"{key}" is ignored: {reason}')
+        for key, node, reason in why_not_managed(level, content, fields)
+    ]
+    return LevelFile(
+        level,
+        file,
+        content,
+        fields,
+        managed=fields.managed and not not_managed and fields.enabled is not False,
+        problems=(*fields.problems, *not_managed),
+    )
+
+
+def why_not_managed(level: Level, content: Document, fields: HookFields) -> list[tuple[str, Node, str]]:
+    """Return why what a file says about managed hooks is ignored: the key, its value, and the reason."""
+    reason = None
+    if level is not Level.SYSTEM:
+        reason = "only the system's settings can be managed"
+    elif fields.managed:
+        reason = other_writers(content, only_root=True)
+    elif fields.managed_only:
+        reason = f'it needs `"{MANAGED}": true`'
+    nodes = {key: content.root.at("hooksConfig", key) for key in (MANAGED, MANAGED_ONLY)}
+    return [(key, node, reason) for key, node in nodes.items() if node and node.scalar is True and reason]
+
+
+def merge_hooks(levels: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the hook groups of all levels by event name."""
+    merged: dict[str, list[Any]] = {}
+    for hooks in levels:
+        for event, groups in hooks.items():
+            merged.setdefault(event, []).extend(groups if isinstance(groups, list) else [groups])
+    return merged
+
+
+def merge_switches(switches: Iterable[bool | None], default: bool = False) -> bool:
+    """Return whether something, by default the hooks, is on; the default if no level sets it."""
+    return next((switch for switch in switches if switch is not None), default)
+
+
+def merge_lists(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    """Join lists without duplicates."""
+    return tuple(dict.fromkeys(element for elements in lists for element in elements))
+
+
+def _audit(fields: Iterable[HookFields]) -> AuditRule | None:
+    """Return the rule of the first file that has one; None if it has a mistake."""
+    rule = next((each.audit for each in fields if each.audit is not None), NOWHERE)
+    return None if rule is NOWHERE else rule
+
+
+def _environment(levels: Iterable[HookFields]) -> HookEnvironment:
+    return HookEnvironment(tuple(fields.environment for fields in levels if fields.environment))

@@ -1,0 +1,103 @@
+"""Matchers: which tool names, sources or reasons a hook group is for.
+
+Settings files are shared with LLxprt Code, so a matcher is an ECMAScript regular expression, searched and not
+anchored: the same matcher selects the same tools there and here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from regress import Regex, RegressError
+
+from llxprt_hooks._support.json_codec import NODE_WHITESPACE
+from llxprt_hooks.events import EVENTS, HookEventName, MatchKind
+
+Matches: TypeAlias = Callable[[str], bool]
+
+_PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
+
+_ANYTHING = ("", "*")
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidMatcher:
+    """The test of a matcher that is not a valid regular expression: only the same text passes it (HOOK-088)."""
+
+    matcher: str
+
+    def __call__(self, subject: str) -> bool:
+        return subject == self.matcher
+
+
+def compile_matcher(event_name: HookEventName, matcher: str | None) -> Matches:
+    """A test for the value of the event's matched field.
+
+    >>> compile_matcher(HookEventName.BEFORE_TOOL, "write_.*|replace")("write_file")
+    True
+    """
+    text = trimmed(matcher)
+    return _everything if text in _ANYTHING else _COMPILERS[event_name](text)
+
+
+def is_invalid(event_name: HookEventName, matcher: str | None) -> bool:
+    """Whether the event reads the matcher as a regular expression, and it is not a valid one."""
+    text = trimmed(matcher)
+    if event_name.spec.match is not MatchKind.SEARCHED or is_for_all(text) or _PLAIN.fullmatch(text):
+        return False
+    return _expression(text) is None
+
+
+def trimmed(matcher: str | None) -> str:
+    """The matcher as it is used: without white space around it, by the rule of ``String.prototype.trim``."""
+    return "" if matcher is None else matcher.strip(NODE_WHITESPACE)
+
+
+def is_for_all(matcher: str | None) -> bool:
+    """Whether a group applies whatever its event is about, because it has no matcher or a blank one or ``*``."""
+    return trimmed(matcher) in _ANYTHING
+
+
+def _everything(_: str) -> bool:
+    return True
+
+
+def _ignore(_: str) -> Matches:
+    return _everything
+
+
+def _exactly(matcher: str) -> Matches:
+    return matcher.__eq__
+
+
+def _searched(matcher: str) -> Matches:
+    if _PLAIN.fullmatch(matcher):
+        return lambda subject: matcher in subject
+    expression = _expression(matcher)
+    if expression is None:
+        return InvalidMatcher(matcher)
+    find = expression.find
+    return lambda subject: find(_scalar_values(subject)) is not None
+
+
+def _expression(matcher: str) -> Regex | None:
+    try:
+        return Regex(_scalar_values(matcher))
+    except RegressError:
+        return None
+
+
+def _scalar_values(text: str) -> str:
+    """The text with U+FFFD for lone surrogates, which the regular expression engine cannot take."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+_BY_KIND: Mapping[MatchKind, Callable[[str], Matches]] = {
+    MatchKind.SEARCHED: _searched,
+    MatchKind.EXACT: _exactly,
+    MatchKind.IGNORED: _ignore,
+}
+_COMPILERS = {event_name: _BY_KIND[spec.match] for event_name, spec in EVENTS.items()}

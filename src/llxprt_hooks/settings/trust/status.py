@@ -1,0 +1,262 @@
+"""Checks, grants and revokes the approval of a project's hooks (D-21).
+
+Opening a cloned repository must not run its code. A project's hook settings apply only after the user has approved
+exactly these; any change needs approval again.
+
+>>> status = trust_status(".")                                          # doctest: +SKIP
+>>> for hook in status.commands: print(hook.event, hook.command)        # doctest: +SKIP
+>>> grant_trust(".", expected_fingerprint=status.fingerprint)           # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from llxprt_hooks._support.text import escape_for_terminal, shorten
+from llxprt_hooks.settings.document import read_document
+from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file
+from llxprt_hooks.settings.ownership import other_writers
+from llxprt_hooks.settings.problem import Problem
+from llxprt_hooks.settings.trust.command_names import ScriptsError
+from llxprt_hooks.settings.trust.covered_files import CoveredFiles
+from llxprt_hooks.settings.trust.fingerprint import (
+    VERSION,
+    hook_commands,
+    hook_fingerprint,
+    hook_parts,
+    hook_statement,
+    settings_text,
+)
+from llxprt_hooks.settings.trust.store import NO_APPROVAL, ApprovalRecord, TrustStore, read_text, text_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from llxprt_hooks.settings.document import Document
+    from llxprt_hooks.settings.trust.fingerprint import HookCommand
+
+TRUST_VARIABLE: Final = "LLXPRT_TRUST_PROJECT_HOOKS"
+"""Set to ``1`` to approve, for one process, the hooks that a project has when the process first looks at it."""
+
+_approved_for_process: Final[dict[Path, tuple[str, ApprovalRecord]]] = {}
+"""What that variable approves: the fingerprint of each project as it was first found."""
+
+_MAX_NAMED: Final = 3
+"""How many changed files the reason of a block names."""
+
+_MAX_VALUE: Final = 20
+
+
+class TrustState(StrEnum):
+    """The trust state of a project."""
+
+    NOTHING_TO_TRUST = "nothing_to_trust"
+    """Its settings do not mention hooks."""
+    TRUSTED = "trusted"
+    CHANGED = "changed"
+    """Approved before, but changed since."""
+    UNTRUSTED = "untrusted"
+    APPROVED_BY_ENVIRONMENT = "approved_by_environment"
+    REFUSED = "refused"
+    """Cannot be approved: its settings or scripts cannot be read, or others could have written the settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrustStatus:
+    """The trust state of a project, and what an approval would cover."""
+
+    state: TrustState
+    project: Path
+    """Its real path, the key in the store."""
+    file: Path | None = None
+    """Its settings file, if it exists."""
+    fingerprint: str = ""
+    """Hash of everything below. Pass it when granting, so that exactly what was shown is approved."""
+    statement: Mapping[str, Any] = field(default_factory=dict)
+    """Everything in the project's settings that concerns hooks."""
+    commands: tuple[HookCommand, ...] = ()
+    files: CoveredFiles | None = field(default=None, repr=False, compare=False)
+    """The project's files whose content is approved too."""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """The parts covered by the fingerprint, each with its own hash."""
+    approved: ApprovalRecord = NO_APPROVAL
+    """What was approved before, if the state is ``CHANGED``."""
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def scripts(self) -> tuple[str, ...]:
+        """The names of the project's files whose content is approved too."""
+        return tuple(self.files.files) if self.files else ()
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """The differences from what was approved: new, deleted or changed files, and the settings file."""
+        before, now = self.approved.parts, self.parts
+        if not before or self.is_outdated:
+            return ()
+        return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the project was approved by an earlier version, whose approvals covered less."""
+        return self.state is TrustState.CHANGED and self.approved.version != VERSION
+
+    @property
+    def script_texts(self) -> tuple[str, ...]:
+        """Texts in which hooks may name files of the project."""
+        return tuple(text for hook in self.commands for text in hook.script_texts)
+
+    def refusal(self) -> str | None:
+        """Return why a hook of this project must not be started now, as the end of a sentence that starts with it.
+
+        Called before every start (D-28), in any thread.
+        """
+        if self.files is None:
+            return None
+        try:
+            changed = self.files.changes()
+        except (ScriptsError, OSError) as error:
+            return f"was not started: {error}, so it cannot be compared with what was approved"
+        if not changed:
+            return None
+        names = ", ".join(map(escape_for_terminal, changed[:_MAX_NAMED]))
+        more = f" and {len(changed) - _MAX_NAMED} more" if len(changed) > _MAX_NAMED else ""
+        verb = "has" if len(changed) == 1 else "have"
+        return (
+            f"was not started: {names}{more} {verb} changed since the project was approved. "
+            "Review the change, approve it with `llxprt-hooks trust`, then reload the settings or start the agent again"
+        )
+
+    @property
+    def counts(self) -> bool:
+        """Whether the project's settings are applied."""
+        return self.state in {TrustState.TRUSTED, TrustState.APPROVED_BY_ENVIRONMENT}
+
+
+class TrustError(Exception):
+    """An approval could not be given or withdrawn. The message is for the user."""
+
+
+def approved_by_environment() -> bool:
+    """Return whether projects are approved for this process."""
+    return os.environ.get(TRUST_VARIABLE) == "1"
+
+
+def ignored_approval() -> str | None:
+    """Return why the variable approves nothing, if its value is neither yes nor no."""
+    value = os.environ.get(TRUST_VARIABLE, "")
+    if value in ("", "0", "1"):
+        return None
+    return f"{TRUST_VARIABLE} is `{escape_for_terminal(shorten(value, _MAX_VALUE))}`; only `1` counts."
+
+
+def has_approval(project: Path) -> bool:
+    """Return whether a project is approved, permanently or for this process, as it is now or as it was.
+
+    Approvals that cannot be read are not withdrawn.
+    """
+    return approved_by_environment() or TrustStore.of(project).approved_hash(project) != (None, None)
+
+
+def trust_status(project_dir: str | os.PathLike[str]) -> TrustStatus:
+    """Return the trust state of a project, and what an approval would cover."""
+    project = absolute_project(project_dir)
+    file = settings_file(Level.PROJECT, project)
+    return assess_trust(project, read_document(file) if file else None)
+
+
+def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: str | None = None) -> TrustStatus:
+    """Approve a project's hooks permanently; with ``expected_fingerprint``, only if they still match it."""
+    status = trust_status(project_dir)
+    if status.state is TrustState.REFUSED:
+        raise TrustError(f"the hooks of this project cannot be approved: {status.problems[0]}")
+    if expected_fingerprint not in {None, status.fingerprint}:
+        project = escape_for_terminal(str(status.project))
+        raise TrustError(f"the hooks of {project} have changed since they were shown; review them again")
+    if status.state is TrustState.NOTHING_TO_TRUST:
+        return status
+    store = TrustStore.of(status.project)
+    settings = settings_text(status.statement).encode(errors="backslashreplace")
+    files = (read_text(status.project / name, digest) for name, digest in status.parts.items())
+    approval = ApprovalRecord(status.parts, text_digest(settings), VERSION)
+    texts = [settings, *(text for text in files if text is not None)]
+    try:
+        store.approve(status.project, status.fingerprint, approval, texts)
+    except OSError as error:
+        raise TrustError(f"the approval could not be recorded in {store.file}: {error}") from error
+    return replace(status, state=TrustState.TRUSTED, approved=NO_APPROVAL, problems=())
+
+
+def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
+    """Revoke a project's approval. Return whether it had one."""
+    project = Path(os.path.realpath(absolute_project(project_dir)))
+    store = TrustStore.of(project)
+    try:
+        return store.forget(project)
+    except OSError as error:
+        raise TrustError(f"the approval could not be removed from {store.file}: {error}") from error
+
+
+def assess_trust(project_dir: Path, settings: Document | Problem | None) -> TrustStatus:
+    """Return the trust state of a project whose settings file has already been read."""
+    found = _found(Path(os.path.realpath(project_dir)), settings)
+    project, by_process = found.project, None
+    if approved_by_environment():
+        now = found.fingerprint, ApprovalRecord(found.parts, version=VERSION)
+        by_process = _approved_for_process.setdefault(project, now)
+    if found.state is not TrustState.UNTRUSTED:
+        return found
+    store = TrustStore.of(project)
+    by_user, problem = store.approved_hash(project)
+    approved = NO_APPROVAL
+    if by_user == found.fingerprint:
+        state = TrustState.TRUSTED
+    elif by_process and by_process[0] == found.fingerprint:
+        state = TrustState.APPROVED_BY_ENVIRONMENT
+    elif by_process:  # an agent could have changed it
+        state, approved = TrustState.CHANGED, by_process[1]
+    elif by_user is not None:
+        state, approved = TrustState.CHANGED, store.approval(project)
+    else:
+        state = TrustState.UNTRUSTED
+    return replace(found, state=state, approved=approved, problems=(problem,) if problem else ())
+
+
+def _found(project: Path, settings: Document | Problem | None) -> TrustStatus:
+    """Return what is to be approved, as untrusted, unless there is nothing or it is refused."""
+    if settings is None:
+        return TrustStatus(TrustState.NOTHING_TO_TRUST, project)
+    if isinstance(settings, Problem):
+        return TrustStatus(TrustState.REFUSED, project, settings.file, problems=(settings,))
+    statement = hook_statement(settings.root.to_value())
+    if not statement:
+        return TrustStatus(TrustState.NOTHING_TO_TRUST, project, settings.file)
+    commands = hook_commands(statement)
+    known = TrustStatus(TrustState.REFUSED, project, settings.file, statement=statement, commands=commands)
+    try:
+        if objection := _link_objection(settings, project) or other_writers(settings):
+            raise ScriptsError(objection)
+        files = CoveredFiles(known.script_texts, project)
+    except ScriptsError as error:
+        skipped = settings.problem_at(0, f"{error}, so the hook settings in this file are ignored")
+        return replace(known, problems=(skipped,))
+    digests = {name: file.digest for name, file in files.files.items()}
+    return replace(
+        known,
+        state=TrustState.UNTRUSTED,
+        fingerprint=hook_fingerprint(statement, digests),
+        files=files,
+        parts=hook_parts(statement, digests),
+    )
+
+
+def _link_objection(settings: Document, project: Path) -> str | None:
+    real_file = settings.real_file
+    if real_file == project / FOLDER / FILE_NAME:
+        return None
+    where = "" if real_file.is_relative_to(project) else ", outside the project"
+    return f"this is a link to {escape_for_terminal(str(real_file))}{where}"

@@ -1,0 +1,163 @@
+"""The chat by itself: one model call, in SDK types from end to end."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.genai import types
+
+import llxprt_hooks.agent
+import llxprt_hooks.core.calls
+from llxprt_hooks import Config, GenerateContentParameters, Hooks
+from llxprt_hooks.agent.answer import complete_answer, function_calls, shown_text
+from llxprt_hooks.agent.chat import Chat
+from llxprt_hooks.agent.ui import AgentEvent, AnswerText
+
+if TYPE_CHECKING:
+    from tests.support.agent import AgentProject
+
+Mode = types.FunctionCallingConfigMode
+
+
+class Recorder:
+    """A provider that answers with text and keeps the requests; a user interface that keeps what is shown."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+        self.requests: list[GenerateContentParameters] = []
+        self.shown: list[str] = []
+
+    async def stream(self, request: GenerateContentParameters) -> AsyncIterator[types.GenerateContentResponse]:
+        self.requests.append(request)
+        for text in self.texts:
+            content = types.Content(role="model", parts=[types.Part(text=text)])
+            yield types.GenerateContentResponse(candidates=[types.Candidate(content=content)])
+
+    async def close(self) -> None: ...
+
+    def handle(self, event: AgentEvent) -> None:
+        if isinstance(event, AnswerText):
+            self.shown.append(event.text)
+
+
+def chat_with(project: AgentProject, recorder: Recorder, **hooks: str) -> Chat:
+    groups = {event: [{"hooks": [{"type": "command", "command": command}]}] for event, command in hooks.items()}
+    config = Config(working_dir=project.root, enable_hooks=True, hooks=groups)
+    tools = [{"function_declarations": [{"name": "glob"}]}]
+    chat = Chat(Hooks(config), recorder, recorder, model="some-model", request_config={"tools": tools})
+    chat.history.append(types.Content(role="user", parts=[types.Part(text="Hello?")]))
+    return chat
+
+
+@pytest.mark.requirement("HOOK-037", "HOOK-174", "HOOK-202")
+async def test_a_block_without_a_response_gives_the_agent_an_empty_one(project: AgentProject) -> None:
+    recorder = Recorder("never")
+    chat = chat_with(project, recorder, BeforeModel=project.hook("block", {"decision": "block", "reason": "no"}))
+    answer = await chat.ask()
+    assert answer.response.candidates == []
+    assert (answer.blocked, answer.stop_reason) == ("no", None)
+    assert (recorder.requests, recorder.shown) == ([], [])
+    assert len(chat.history) == 1
+
+
+@pytest.mark.requirement("HOOK-141", "HOOK-139", "HOOK-205")
+async def test_the_provider_gets_and_gives_sdk_types_whatever_hooks_changed(project: AgentProject) -> None:
+    recorder = Recorder("one ", "two")
+    chat = chat_with(
+        project,
+        recorder,
+        BeforeToolSelection=project.hook("select", {"hookSpecificOutput": {"toolConfig": {"mode": "ANY"}}}),
+        BeforeModel=project.hook("warm", {"hookSpecificOutput": {"llm_request": {"config": {"temperature": 1}}}}),
+        AfterModel=project.hook("shout", {"hookSpecificOutput": {"llm_response": {"text": "ONE TWO"}}}),
+    )
+    answer = await chat.ask()
+    [request] = recorder.requests
+    assert isinstance(request, GenerateContentParameters)
+    assert isinstance(request.config, types.GenerateContentConfig)
+    assert all(isinstance(content, types.Content) for content in request.contents)
+    assert request.config.temperature == 1
+    assert isinstance(request.config.tool_config, types.ToolConfig)
+    assert request.config.tool_config.function_calling_config is not None
+    assert request.config.tool_config.function_calling_config.mode == Mode.ANY
+    assert isinstance(answer.response, types.GenerateContentResponse)
+    assert shown_text(answer.response) == "ONE TWO"
+    assert recorder.shown == ["ONE TWO"]
+
+
+async def test_an_answer_streams_to_the_screen_while_no_hook_may_change_it(project: AgentProject) -> None:
+    recorder = Recorder("one ", "two")
+    answer = await chat_with(project, recorder, BeforeModel=project.hook("quiet")).ask()
+    assert recorder.shown == ["one ", "two"]
+    assert answer.shown == "one two"
+
+
+# How the callers are written.
+
+
+def agent_modules() -> Iterator[ast.Module]:
+    for file in Path(llxprt_hooks.agent.__file__).parent.rglob("*.py"):
+        yield ast.parse(file.read_text(encoding="utf-8"), str(file))
+
+
+@pytest.mark.requirement("HOOK-141")
+def test_the_agent_does_not_use_the_hook_format() -> None:
+    nodes = [node for module in agent_modules() for node in ast.walk(module)]
+    names = {name for node in nodes for name in (getattr(node, "id", None), getattr(node, "attr", None)) if name}
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    imported = {
+        alias.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("llxprt_hooks.model")
+        for alias in node.names
+    }
+    allowed = {"GenerateContentParameters", "sendable_tool_config"}
+    assert imported <= allowed
+    assert not {name for name in names if "hook_llm" in name or name in ("LLMRequest", "LLMResponse")}
+    assert not {text for text in texts if text in ("llm_request", "llm_response", "messages", "toolConfig")}
+
+
+# Answers in pieces.
+
+
+def chunk(*parts: dict[str, Any], **candidate: Any) -> types.GenerateContentResponse:
+    content = {"role": "model", "parts": list(parts)}
+    return types.GenerateContentResponse.model_validate({"candidates": [{"content": content, **candidate}]})
+
+
+@pytest.mark.requirement("HOOK-050")
+def test_pieces_become_one_answer_that_lacks_nothing() -> None:
+    complete = complete_answer(
+        [
+            chunk({"text": "think", "thought": True}),
+            chunk({"text": "ing", "thought": True}),
+            chunk({"text": "Hel"}),
+            chunk({"text": "lo"}, {"functionCall": {"name": "glob", "args": {}}, "thoughtSignature": "c2lnbmVk"}),
+            chunk({"text": "!"}),
+            types.GenerateContentResponse.model_validate(
+                {"candidates": [{"finishReason": "STOP"}], "usageMetadata": {"totalTokenCount": 9}, "modelVersion": "m"}
+            ),
+        ]
+    )
+    [candidate] = complete.candidates or []
+    assert candidate.content is not None
+    parts = [part.model_dump(exclude_none=True) for part in candidate.content.parts or []]
+    assert parts == [
+        {"text": "thinking", "thought": True},
+        {"text": "Hello"},
+        {"function_call": {"name": "glob", "args": {}}, "thought_signature": b"signed"},
+        {"text": "!"},
+    ]
+    assert candidate.finish_reason == types.FinishReason.STOP
+    assert complete.usage_metadata is not None
+    assert (complete.usage_metadata.total_token_count, complete.model_version) == (9, "m")
+    assert shown_text(complete) == "Hello!"
+    assert [call.name for call in function_calls(complete)] == ["glob"]
+
+
+def test_no_pieces_are_an_empty_answer() -> None:
+    complete = complete_answer([])
+    assert (shown_text(complete), function_calls(complete)) == ("", [])

@@ -1,0 +1,258 @@
+"""The inspector's page in a real browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.support.browser import browsing, need_browser
+from tests.support.inspector import GUARD, fire, inspecting
+from tests.support.processes import until
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
+    from selenium.webdriver.remote.webelement import WebElement
+
+    from tests.support.cli import CliProject
+
+SECRET = {"file_path": "a.txt", "content": "AKIA1234"}
+
+
+class Page:
+    """A person at the page."""
+
+    def __init__(self, browser: Chrome) -> None:
+        self.browser = browser
+
+    def all(self, selector: str) -> list[WebElement]:
+        return self.browser.find_elements(By.CSS_SELECTOR, selector)
+
+    def one(self, selector: str) -> WebElement:
+        until(lambda: len(self.all(selector)) > 0)
+        return self.all(selector)[0]
+
+    def text(self, selector: str) -> str:
+        """What a person reads there; elements that are replaced meanwhile are read again."""
+        found: Any = self.browser.execute_script(
+            "return [...document.querySelectorAll(arguments[0])].map((each) => each.innerText).join('\\n')", selector
+        )
+        return "\n".join(line for line in str(found).splitlines() if line.strip())
+
+    def see(self, selector: str, text: str) -> None:
+        until(lambda: text in self.text(selector))
+
+    def rows(self) -> list[str]:
+        """The events in the list, from the top."""
+        found: list[str] = self.browser.execute_script(
+            "return [...document.querySelectorAll('.row')].sort((a, b) => a.ariaPosInSet - b.ariaPosInSet)"
+            ".map((row) => row.querySelector('.what').innerText.replace(/\\s+/g, ' '))"
+        )
+        return found
+
+    def press(self, keys: str) -> None:
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.browser).send_keys(keys).perform()
+
+    def click(self, selector: str) -> None:
+        self._do(selector, "found.click()")
+
+    def choose(self, identity: str, value: str) -> None:
+        until(lambda: len(self.all(f"#{identity} option[value='{value}']")) > 0)
+        self._do(f"#{identity}", "found.value = arguments[1]; found.dispatchEvent(new Event('change'))", value)
+
+    def _do(self, selector: str, action: str, *arguments: str) -> None:
+        """Find an element and use it in one step: the page may replace it at any time."""
+        script = f"const found = document.querySelector(arguments[0]); if (found) {{ {action} }} return found !== null"
+        until(lambda: bool(self.browser.execute_script(script, selector, *arguments)))
+
+    def problems(self) -> list[Any]:
+        """What the browser complained about: errors of the script, and what the policy forbade."""
+        found: list[Any] = self.browser.get_log("browser")  # type: ignore[no-untyped-call]
+        return found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chrome]:
+    need_browser()
+    with browsing() as running:
+        yield running
+
+
+@contextmanager
+def opened(browser: Chrome, world: CliProject) -> Iterator[Page]:
+    """The page of an inspector in a project; in the end, the browser must have nothing to complain about."""
+    with inspecting(world) as inspector:
+        browser.get(inspector.address)
+        page = Page(browser)
+        page.see("#live", "Live")
+        yield page
+        assert page.problems() == []
+        browser.get("about:blank")  # before the server ends, which the browser would complain about
+        page.problems()
+
+
+@pytest.fixture
+def page(browser: Chrome, world: CliProject) -> Iterator[Page]:
+    world.write(world.project_file, {"enableHooks": True, "hooks": GUARD})
+    with opened(browser, world) as page:
+        yield page
+
+
+def test_open_live_event_filter_details_fire_again_difference(page: Page, world: CliProject) -> None:
+    assert "token" not in page.browser.current_url
+    page.see("#empty", "Waiting for the first event")
+
+    fire(world, "write_file", SECRET)
+    until(lambda: page.rows() == ["AfterTool write_file", "BeforeTool write_file"])
+    assert not page.one("#empty").is_displayed()
+
+    page.choose("filter-event", "BeforeTool")
+    until(lambda: page.rows() == ["BeforeTool write_file"])
+    assert "event=BeforeTool" in page.browser.current_url
+    fire(world, "read_file", {})
+    page.see("#event-count", "1")
+
+    page.click(".row.blocked")
+    page.see("#details h2", "BeforeTool")
+    page.see("#details .callout", "it has a key")
+    page.see("#details .card", "exit code 2")
+    page.see("#details .plan", "because its matcher 'write_file' matches 'write_file'")
+    page.see("#details .plan", "its matcher 'Write' does not match 'write_file'")
+    page.see("#details", "AKIA1234")
+
+    page.click("#fire-button")
+    editor = page.one("#fire-input")
+    assert json.loads(str(editor.get_property("value"))) == {"tool_name": "write_file", "tool_input": SECRET}
+    editor.clear()
+    editor.send_keys("{")
+    assert not page.one("#fire-run").is_enabled()
+    editor.clear()
+    editor.send_keys(json.dumps({"tool_name": "write_file", "tool_input": {**SECRET, "content": "harmless"}}))
+    page.click("#fire-run")
+    page.see("#fire-verdict", "Different: decision, reason.")
+    page.see("#fire-result .verdict", "Allowed")
+    page.see("#fire-result .diff .del", "AKIA1234")
+    page.see("#fire-result .diff .add", "harmless")
+
+
+def test_search_decisions_and_clearing(page: Page, world: CliProject) -> None:
+    fire(world, "write_file", SECRET)
+    fire(world, "write_file", {"file_path": "b.txt", "content": "plain words"})
+    until(lambda: len(page.rows()) == 4)
+
+    page.press("/")
+    page.press("plain words")
+    until(lambda: len(page.rows()) == 2)
+    page.press(Keys.ESCAPE)
+    page.press(Keys.ESCAPE)
+    until(lambda: len(page.rows()) == 4)
+
+    page.click(".chip.blocked")
+    until(lambda: page.rows() == ["BeforeTool write_file"])
+    page.choose("filter-tool", "write_file")
+    page.choose("filter-hook", "broken")
+    page.see("#empty", "No event matches")
+    page.click("#empty button")
+    until(lambda: len(page.rows()) == 4)
+
+
+def test_keyboard(page: Page, world: CliProject) -> None:
+    fire(world, "write_file", SECRET)
+    until(lambda: len(page.rows()) == 2)
+
+    page.press("j")
+    page.see("#details h2", "AfterTool")
+    page.press("j")
+    page.see("#details h2", "BeforeTool")
+    page.press("k")
+    page.see("#details h2", "AfterTool")
+    page.press(Keys.ENTER)
+    assert page.browser.switch_to.active_element.get_attribute("id") == "details"
+    page.press("f")
+    page.see("#fire", "Fire again")
+    page.press(Keys.ESCAPE)
+    page.press(Keys.ESCAPE)
+    until(lambda: not page.all("#fire-input"))
+    page.press(Keys.ESCAPE)
+    page.see("#details", "No event selected")
+    page.press("?")
+    assert page.one("#help").is_displayed()
+    page.press(Keys.ESCAPE)
+    page.press("h")
+    page.see("#hooks-view", "no-secrets")
+
+
+def test_hooks_that_never_fire_and_latencies(page: Page, world: CliProject) -> None:
+    for _ in range(2):
+        fire(world, "write_file", SECRET)
+    page.see("#finding-count", "2")
+    page.click("#tab-hooks")
+
+    page.see("#findings", "Never fired\ntypo BeforeTool")
+    page.see("#findings", "Always fails\nbroken AfterTool")
+    page.see("#hooks", "no-secrets\nBeforeTool, 2 runs, 2 blocked")
+    assert len(page.all("#hooks .hist rect:not(.zero)")) >= 2
+    page.click(".hook h3 button")
+    until(lambda: len(page.rows()) == 2)
+
+
+def test_what_hooks_say_is_shown_as_text(browser: Chrome, world: CliProject) -> None:
+    rude = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    hook = {"type": "command", "name": rude, "command": f"echo '{rude.replace(chr(39), '')}' >&2; exit 2"}
+    world.write(world.project_file, {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    with opened(browser, world) as page:
+        fire(world, rude, {rude: rude})
+        until(lambda: len(page.rows()) == 1)
+        page.click(".row")
+        page.see("#details", "<img src=x")
+        page.click("#fire-button")
+        page.click("#fire-run")
+        page.see("#fire-verdict", "The same decision.")
+        page.click("#tab-hooks")
+        page.see("#hooks", "<img src=x")
+
+        assert page.browser.title == "Hook inspector"
+        assert page.all("main img, main script") == []
+
+
+def test_a_hook_that_only_observes_is_shown_with_what_it_would_have_done(browser: Chrome, world: CliProject) -> None:
+    hook = {"type": "command", "name": "policy", "mode": "observe", "command": "echo 'not on Fridays' >&2; exit 2"}
+    world.write(world.project_file, {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}})
+    fire(world, "write_file", SECRET)
+    with opened(browser, world) as page:
+        page.see(".row.allowed", "would block")
+        page.click(".row")
+        page.see("#details .card", "Only observes")
+        page.see("#details .card", "It would have blocked: not on Fridays")
+
+
+def test_ten_thousand_events_need_few_elements_and_can_be_scrolled_through(browser: Chrome, world: CliProject) -> None:
+    events = [
+        {"event_id": f"e{at}", "timestamp": f"2026-11-16T{at // 600:02}:{at // 10 % 60:02}:{at % 10:02}.000Z",
+         "event_name": "BeforeTool", "subject": f"tool_{at}", "hooks": ["guard"], "wall_time": at % 700,
+         "blocked": at % 50 == 0, "reason": "no" if at % 50 == 0 else None}
+        for at in range(10_000)
+    ]  # fmt: skip
+    runs = [{**each, "id": f"x{at}", "hook": "guard", "duration": each["wall_time"]} for at, each in enumerate(events)]
+    lines = [json.dumps(each) for pair in zip(runs, events, strict=True) for each in pair]
+    world.write(world.log_file, "\n".join(lines) + "\n")
+    with opened(browser, world) as page:
+        page.see("#event-count", "10,000")
+        until(lambda: page.rows()[:1] == ["BeforeTool tool_9999"])
+        assert len(page.all(".row")) < 100
+
+        def scroll() -> bool:
+            browser.execute_script("document.getElementById('list').scrollTop = 1e9")
+            return page.rows()[-1:] == ["BeforeTool tool_0"]
+
+        until(scroll)
+        assert len(page.all(".row")) < 100
+        page.click(".chip.blocked")
+        page.see("#event-count", "200")

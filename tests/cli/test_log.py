@@ -1,0 +1,478 @@
+"""``llxprt-hooks log`` and ``stats``: what ran, what it decided, how long it took."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llxprt_hooks import HookEventName, HookLog
+from llxprt_hooks.commands.stats import percentile, summarize
+from llxprt_hooks.core.engine.results import HookExecutionError, HookExecutionResult
+from llxprt_hooks.core.executors.command import CommandSpec
+from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
+from llxprt_hooks.fleet.audit import log as hook_log
+from llxprt_hooks.settings.definitions import HookConfig
+from tests.support.cli import ESCAPE, Call, CliProject
+from tests.support.processes import until
+
+E = HookEventName
+
+
+def execution(
+    name: str = "guard",
+    event: HookEventName = E.BEFORE_TOOL,
+    output: dict[str, Any] | None = None,
+    error: str | None = None,
+    duration: float = 1.5,
+    **fields: Any,
+) -> HookExecutionResult:
+    """What a hook left behind."""
+    return HookExecutionResult(
+        HookConfig("command", CommandSpec(f"./{name}"), name=name),
+        event,
+        success=error is None,
+        output=None if output is None else DefaultHookOutput(output),
+        error=None if error is None else HookExecutionError(error),
+        duration=duration,
+        **{"exit_code": 0, "hook_input": {"tool_name": "write_file"} if event.spec.is_about_tool else {}, **fields},
+    )
+
+
+RAN = (
+    execution(),
+    execution("secrets", output={"decision": "deny", "reason": "holds\na key"}, stdout="{}", duration=20.0),
+    execution("broken", error="hook `broken` exited with code 3", exit_code=3, stderr="line one\nline two\n"),
+    execution("budget", E.AFTER_TOOL, {"continue": False, "stopReason": "enough"}),
+    execution("redact", E.AFTER_MODEL, {"hookSpecificOutput": {"llm_response": {"text": "x"}}}),
+    execution("closed", error="hook `closed` timed out", output={"decision": "deny", "reason": "it must not fail"}),
+)
+
+
+def record(world: CliProject, *results: HookExecutionResult, project: Path | None = None) -> None:
+    log = HookLog(project or world.root, session_id="s-1", file=world.log_file)
+    for result in results:
+        log.hook_ended(result)
+
+
+@pytest.fixture
+def recorded(world: CliProject) -> CliProject:
+    record(world, *RAN)
+    return world
+
+
+def hooks(lines: list[Any]) -> list[str]:
+    return [line["hook"] for line in lines]
+
+
+def test_executions_are_a_line_each_oldest_first_with_what_they_decided(recorded: CliProject) -> None:
+    run = recorded.run("log")
+
+    lines = [" ".join(line.split()[2:]) for line in run.stdout.splitlines()]
+    assert lines == [
+        "allowed 1.5 ms BeforeTool write_file guard",
+        "blocked 20.0 ms BeforeTool write_file secrets: holds a key",
+        "failed 1.5 ms BeforeTool write_file broken: hook `broken` exited with code 3",
+        "stopped 1.5 ms AfterTool write_file budget: enough",
+        "allowed 1.5 ms AfterModel redact: changes llm_response",
+        "blocked 1.5 ms BeforeTool write_file closed: it must not fail",
+    ]
+    assert run.stderr == ""
+
+
+FILTERS: dict[str, tuple[list[str], list[str]]] = {
+    "the latest": (["-n", "2"], ["redact", "closed"]),
+    "event": (["--event", "AfterTool"], ["budget"]),
+    "hook": (["--hook", "secrets"], ["secrets"]),
+    "failed": (["--failed"], ["broken", "closed"]),
+    "blocked": (["--blocked"], ["secrets", "closed"]),
+    "several": (["--failed", "--blocked", "--event", "BeforeTool"], ["closed"]),
+    "folder": (["-C", "."], ["guard", "secrets", "broken", "budget", "redact", "closed"]),
+    "another folder": (["-C", ".."], ["foreign"]),
+    "all folders": (["--all", "-n", "2"], ["closed", "foreign"]),
+}
+
+
+@pytest.mark.parametrize(("arguments", "expected"), FILTERS.values(), ids=FILTERS)
+@pytest.mark.usefixtures("recorded")
+def test_filters(world: CliProject, call: Call, arguments: list[str], expected: list[str]) -> None:
+    record(world, execution("foreign"), project=world.folder)
+
+    run = call("log", *arguments, "--json")
+
+    assert hooks(run.json_lines) == expected
+    assert (run.status, run.stderr) == (0, "")
+
+
+def test_json_is_one_object_per_line_without_the_input_of_hooks(recorded: CliProject) -> None:
+    lines = recorded.run("log", "--json").json_lines
+
+    blocked = lines[1]
+    assert len(blocked.pop("id")) == 16
+    assert blocked.pop("timestamp").endswith("Z")
+    assert blocked == {
+        "event_id": "",
+        "session_id": "s-1",
+        "project": str(recorded.root),
+        "tool_name": "write_file",
+        "command": "./secrets",
+        "failed": False,
+        "blocked": True,
+        "stopped": False,
+        "reason": "holds\na key",
+        "effects": [],
+        "observed": None,
+        "event_name": "BeforeTool",
+        "hook": "secrets",
+        "type": "command",
+        "duration": 20.0,
+        "success": True,
+        "exit_code": 0,
+        "signal": None,
+        "warm": False,
+        "stdout": "{}",
+        "stderr": "",
+        "error": None,
+    }
+
+
+def test_one_execution_in_full(recorded: CliProject) -> None:
+    broken = recorded.run("log", "--hook", "broken", "--json").json_lines[0]
+
+    shown = recorded.run("log", broken["id"][:6]).stdout
+
+    assert shown.splitlines()[2:] == [
+        "decision    failed: hook `broken` exited with code 3",
+        "event       BeforeTool, tool write_file",
+        "hook        broken",
+        "command     ./broken",
+        "duration    1.5 ms",
+        "ended with  exit code 3",
+        f"project     {recorded.root}",
+        "session     s-1",
+        "stderr",
+        "  line one",
+        "  line two",
+    ]
+
+
+def test_an_execution_is_found_by_its_id_in_any_project(recorded: CliProject) -> None:
+    record(recorded, execution("foreign"), project=recorded.folder)
+    identity = recorded.run("log", "--all", "--hook", "foreign", "--json").json_lines[0]["id"]
+
+    assert "hook        foreign\n" in recorded.run("log", identity).stdout
+
+
+def test_all_projects_have_a_column(recorded: CliProject) -> None:
+    record(recorded, execution("foreign"), project=recorded.folder / "a-long-name-of-a-folder")
+
+    lines = recorded.run("log", "--all").stdout.splitlines()
+
+    assert "ms  project       BeforeTool write_file  guard" in lines[0]
+    assert "ms  a-long-name…  BeforeTool write_file  foreign" in lines[-1]
+
+
+def test_the_date_is_shown_of_other_days_only(recorded: CliProject) -> None:
+    year = datetime.now().astimezone().year
+    first, second, *others = recorded.log_file.read_text().splitlines(keepends=True)
+    day = r'"timestamp":"\d+-\d+-\d+'
+    last_year = re.sub(day, f'"timestamp":"{year - 1}-06-15', first)
+    recorded.log_file.write_text("".join([last_year, second, *others]))
+
+    lines = recorded.run("log").stdout.splitlines()
+
+    assert re.match(rf"[0-9a-f]{{8}}  {year - 1}-06-15  allowed ", lines[0])
+    assert re.match(r"[0-9a-f]{8}  \d\d:\d\d:\d\d    blocked ", lines[1])
+
+
+def test_an_unknown_id_is_an_error(recorded: CliProject) -> None:
+    run = recorded.run("log", "zzzz")
+
+    assert run.status == 1
+    assert "no recorded execution has the id zzzz" in run.stderr
+
+
+@pytest.mark.parametrize("command", ["log", "stats"])
+def test_without_a_record_the_output_says_how_to_get_one(world: CliProject, command: str) -> None:
+    run = world.run(command)
+
+    assert run.status == 0
+    assert run.stdout == ""
+    assert "`Hooks(Config.load(project, observer=HookLog(project)))`" in run.stderr
+
+
+def test_filters_that_leave_nothing_say_so(recorded: CliProject) -> None:
+    run = recorded.run("log", "--hook", "nobody")
+
+    assert run.stderr == (
+        "no recorded execution matches in this project; --all looks in all projects. "
+        "Your own program records with `Hooks(Config.load(project, observer=HookLog(project)))`\n"
+    )
+    assert recorded.run("log", "--all", "--hook", "nobody").stderr == "no recorded execution matches\n"
+
+
+def test_what_cannot_be_read_is_passed_over(recorded: CliProject) -> None:
+    with recorded.log_file.open("ab") as file:
+        file.write(b'{"id": "cut off\n\xff\xfe\n[]\n{}\n7\n{"hook": 7, "timestamp": [], "duration": "x", "id": null}\n')
+    record(recorded, execution("last"))
+
+    run = recorded.run("log", "--all")
+
+    assert run.status == 0
+    assert "last" in run.stdout.splitlines()[-1]
+    assert len(run.stdout.splitlines()) == len(RAN) + 2
+
+
+def test_a_record_that_cannot_be_opened_is_one_sentence(world: CliProject) -> None:
+    world.log_file.mkdir(parents=True)
+
+    run = world.run("log")
+
+    assert run.status == 1
+    assert "Is a directory" in run.stderr
+    assert len(run.stderr.splitlines()) == 1
+
+
+def test_what_hooks_printed_cannot_command_the_terminal(world: CliProject, call: Call) -> None:
+    rude = "\x1b[2J\x07\r"
+    record(world, execution(f"a{rude}", output={"decision": "deny", "reason": rude}, stderr=rude, error=rude))
+    identity = call("log", "--json").json_lines[0]["id"]
+
+    for run in (call("log"), call("log", identity), world.run("log", COLUMNS="40"), call("stats")):
+        assert not {ESCAPE, "\x07", "\r"} & set(run.stdout)
+        assert r"\x1b[2J\x07" in run.stdout
+
+
+def test_a_narrow_terminal_shows_executions_on_several_lines(recorded: CliProject) -> None:
+    lines = recorded.run("log", COLUMNS="40").stdout.splitlines()
+
+    assert max(map(len, lines)) <= 40
+    assert "  secrets: holds a key" in lines
+    assert any(re.fullmatch(r"[0-9a-f]{8}  [0-9:]{8}  blocked", line) for line in lines)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--all"]])
+def test_a_terminal_of_80_columns_breaks_no_line(recorded: CliProject, arguments: list[str]) -> None:
+    record(recorded, execution("python3 -c '" + "import this; " * 20, E.BEFORE_TOOL_SELECTION))
+
+    lines = recorded.run("log", *arguments, COLUMNS="80").stdout.splitlines()
+
+    assert max(map(len, lines)) <= 80
+    assert any(re.fullmatch(r"[0-9a-f]{8}  \S+  failed +1.5 ms .* BeforeTool write_file", line) for line in lines)
+    assert "          broken: hook `broken` exited with code 3" in lines
+
+
+# Following.
+
+
+@pytest.fixture
+def following(recorded: CliProject) -> Iterator[tuple[CliProject, subprocess.Popen[bytes], list[str]]]:
+    """A world whose record is being followed, and the names of hooks that have been printed so far."""
+    process = recorded.start("log", "--follow", "--json", "-n", "1")
+    names: list[str] = []
+
+    def read() -> None:
+        assert process.stdout
+        for line in process.stdout:
+            names.append(json.loads(line)["hook"])
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    until(lambda: names == ["closed"])
+    yield recorded, process, names
+    process.kill()
+    process.wait()
+    reader.join()
+    for stream in (process.stdout, process.stderr):
+        assert stream
+        stream.close()
+
+
+def test_follow_prints_executions_as_they_happen(
+    following: tuple[CliProject, subprocess.Popen[bytes], list[str]],
+) -> None:
+    world, process, names = following
+
+    for name in ("one", "two"):
+        record(world, execution(name))
+        until(lambda name=name: names[-1] == name)  # type: ignore[misc]
+
+    assert names == ["closed", "one", "two"]
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    assert process.stderr
+    assert process.stderr.read().strip() == b""
+
+
+def test_follow_continues_when_the_file_is_set_aside_and_misses_nothing(
+    following: tuple[CliProject, subprocess.Popen[bytes], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, _, names = following
+    size = world.log_file.stat().st_size
+    record(world, execution("before"))  # not yet seen, perhaps, when the file goes
+    monkeypatch.setattr(hook_log, "MAX_BYTES", size)
+
+    record(world, execution("after"))
+    monkeypatch.undo()
+    record(world, execution("later"))
+
+    assert world.log_file.with_suffix(".1.jsonl").exists()
+    until(lambda: names[-1] == "later")
+    assert names == ["closed", "before", "after", "later"]
+
+
+def test_follow_waits_for_a_record_that_is_not_there_yet(world: CliProject) -> None:
+    process = world.start("log", "--follow", "--json")
+    assert process.stdout
+    try:
+        record(world, execution("first"))
+        assert json.loads(process.stdout.readline())["hook"] == "first"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_follow_keeps_its_columns_aligned(world: CliProject) -> None:
+    process = world.start("log", "--follow")
+    assert process.stdout
+    try:
+        record(world, execution("first", E.BEFORE_TOOL))
+        first = process.stdout.readline()
+        record(world, execution("second", E.AFTER_TOOL))
+        second = process.stdout.readline()
+        assert first.index(b"first") == second.index(b"second")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_follow_keeps_to_the_filters(following: tuple[CliProject, subprocess.Popen[bytes], list[str]]) -> None:
+    world, _, _ = following
+    process = world.start("log", "--follow", "--json", "--failed", "-n", "1")
+    assert process.stdout
+    try:
+        assert json.loads(process.stdout.readline())["hook"] == "closed"
+        record(world, execution("fine"), execution("worse", error="hook `worse` failed"))
+        assert json.loads(process.stdout.readline())["hook"] == "worse"
+    finally:
+        process.kill()
+        process.communicate()
+
+
+# Figures.
+
+
+def test_stats_count_and_time_each_hook_slowest_first(world: CliProject) -> None:
+    record(world, *(execution("guard", duration=float(number)) for number in range(1, 101)))
+    record(world, *RAN[1:3])
+
+    figures = world.run("stats", "--json").json
+
+    assert figures[0] == {
+        "event": "BeforeTool",
+        "hook": "guard",
+        "count": 100,
+        "failed": 0,
+        "blocked": 0,
+        "would_block": 0,
+        "p50": 50.0,
+        "p95": 95.0,
+        "max": 100.0,
+    }
+    assert [(each["hook"], each["count"], each["failed"], each["blocked"]) for each in figures[1:]] == [
+        ("secrets", 1, 0, 1),
+        ("broken", 1, 1, 0),
+    ]
+
+
+def test_stats_draw_a_bar_for_each_hook(recorded: CliProject) -> None:
+    lines = recorded.run("stats", COLUMNS="100").stdout.splitlines()
+
+    assert lines[0].split() == ["hook", "event", "count", "failed", "blocked", "p50", "ms", "p95", "ms", "max", "ms"]
+    bars = {line.split()[0]: line.count("█") for line in lines[1:]}
+    assert bars["secrets"] > bars["guard"] >= 1
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("columns", [80, 100, 10000])
+def test_stats_of_a_long_command_stay_a_table(recorded: CliProject, columns: int) -> None:
+    record(recorded, execution("python3 -c '" + "import this; " * 20, E.BEFORE_TOOL_SELECTION))
+
+    lines = recorded.run("stats", COLUMNS=str(columns)).stdout.splitlines()
+
+    assert len(lines) == 1 + len(RAN) + 1
+    assert max(map(len, lines)) <= min(columns, 140)
+    assert any(re.match(r"python3 -c.*…  BeforeToolSelection ", line) for line in lines)
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_stats_fit_a_narrow_terminal(recorded: CliProject, columns: int) -> None:
+    screen = recorded.run("stats", COLUMNS=str(columns)).stdout
+
+    assert max(map(len, screen.splitlines())) <= columns
+    for name in ("guard", "secrets", "broken", "budget", "redact", "closed"):
+        assert name in screen
+    assert "█" in screen
+
+
+def test_stats_of_one_project(recorded: CliProject) -> None:
+    elsewhere = recorded.folder / "elsewhere"
+    elsewhere.mkdir()
+    record(recorded, execution("foreign"), project=elsewhere)
+
+    assert hooks(recorded.run("stats", "--json", "-C", str(elsewhere)).json) == ["foreign"]
+    assert "foreign" not in hooks(recorded.run("stats", "--json").json)
+    assert {"foreign", "guard"} < set(hooks(recorded.run("stats", "--json", "--all").json))
+
+
+@pytest.mark.parametrize(
+    ("times", "percent", "expected"),
+    [
+        ([], 50, 0.0),
+        ([3.0], 50, 3.0),
+        ([3.0], 95, 3.0),
+        ([1.0, 2.0], 50, 1.0),
+        ([1.0, 2.0, 3.0], 50, 2.0),
+        ([float(number) for number in range(1, 21)], 95, 19.0),
+        ([float(number) for number in range(1, 22)], 95, 20.0),
+    ],
+)
+def test_a_percentile_is_the_least_time_that_so_many_percent_do_not_exceed(
+    times: list[float], percent: int, expected: float
+) -> None:
+    assert percentile(times, percent) == expected
+
+
+def test_figures_survive_unusual_records() -> None:
+    [figures] = summarize([{"hook": "x", "event_name": "BeforeTool", "duration": "soon"}])
+
+    assert (figures.count, figures.max) == (1, 0.0)
+
+
+# Where the record comes from.
+
+
+def test_run_records_executions_without_payloads(world: CliProject) -> None:
+    world.configure(BeforeTool={"name": "guard", "command": "cat > /dev/null; echo nothing to say >&2"})
+    call = {"functionCall": {"name": "read_file", "args": {"file_path": "the-secret-payload.txt"}}}
+    answers = [
+        [{"candidates": [{"content": {"role": "model", "parts": [part]}}]}] for part in (call, {"text": "Done."})
+    ]
+    recording = world.folder / "answers.jsonl"
+    recording.write_text(
+        "".join(json.dumps({"method": "generateContentStream", "response": answer}) + "\n" for answer in answers)
+    )
+
+    assert world.run("run", "-p", "Read it.", "--replay", str(recording)).status == 0
+
+    [line] = world.run("log", "--json", "-C", ".").json_lines
+    assert (line["hook"], line["stderr"], line["project"]) == ("guard", "nothing to say\n", str(world.root))
+    assert "the-secret-payload" not in world.log_file.read_text()

@@ -1,0 +1,129 @@
+"""``llxprt-hooks mcp-proxy --install``: the proxy in a client's configuration, and out of it again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llxprt_hooks.integrations.proxy.mcp_install import CLIENTS
+from tests.support.project import SCRIPTS, Project
+
+PROGRAM = str(SCRIPTS / "llxprt-hooks")
+
+CONFIGURATION = """{
+  // the team's servers
+  "KEY": {
+    "shop": { "command": "npx", "args": ["-y", "shop-server"], "env": {"A": "1"} },
+    "bare": { "command": "./server" },
+    "remote": { "url": "https://example.com/mcp" },
+  },
+  "other": [1.50]
+}
+"""
+
+
+def run(project: Project, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [PROGRAM, "mcp-proxy", "-C", str(project.root), *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, env=project.environment(**environment), stdin=subprocess.DEVNULL
+    )
+
+
+def backups(file: Path) -> list[str]:
+    return [each.read_text() for each in sorted(file.parent.glob(f"{file.name}.before-llxprt-hooks*"))]
+
+
+def servers(file: Path, key: str) -> Any:
+    lines = [line for line in file.read_text().splitlines() if "//" not in line or "https" in line]
+    return json.loads("\n".join(lines).replace("},\n  },", "}\n  },"))[key]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_install_and_uninstall(client: str, sandbox: Project) -> None:
+    key = CLIENTS[client].key
+    before = CONFIGURATION.replace("KEY", key)
+    file = sandbox.write(CLIENTS[client].project_file, before)
+    done = run(sandbox, "--install", client, "--yes")
+    assert done.returncode == 0
+    assert '-    "bare": { "command": "./server" },' in done.stdout
+    assert "skipped remote" in done.stderr
+    options = ["mcp-proxy", "-C", str(sandbox.root), "--server-name"]
+    assert servers(file, key) == {
+        "shop": {
+            "command": PROGRAM,
+            "args": [*options, "shop", "--", "npx", "-y", "shop-server"],
+            "env": {"A": "1"},
+        },
+        "bare": {"command": PROGRAM, "args": [*options, "bare", "--", "./server"]},
+        "remote": {"url": "https://example.com/mcp"},
+    }
+    assert "// the team's servers" in file.read_text()
+    assert '"other": [1.50]' in file.read_text()
+    assert backups(file) == [before]
+
+    again = run(sandbox, "--install", client, "--yes")
+    assert "Nothing to do" in again.stderr
+    assert backups(file) == [before]
+
+    assert run(sandbox, "--uninstall", client, "--yes").returncode == 0
+    assert file.read_text() == before.replace('"./server"', '"./server", "args": []')
+    assert len(backups(file)) == 2
+
+
+def test_nothing_is_changed_without_a_yes(sandbox: Project) -> None:
+    file = sandbox.write(".mcp.json", CONFIGURATION.replace("KEY", "mcpServers"))
+    done = run(sandbox, "--install", "claude")
+    assert done.returncode == 1
+    assert "+++" in done.stdout
+    assert "pass --yes" in done.stderr
+    assert file.read_text() == CONFIGURATION.replace("KEY", "mcpServers")
+    assert backups(file) == []
+
+
+def test_an_agent_cannot_remove_its_guard(sandbox: Project) -> None:
+    file = sandbox.write(".mcp.json", CONFIGURATION.replace("KEY", "mcpServers"))
+    run(sandbox, "--install", "claude", "--yes")
+    installed = file.read_text()
+    assert run(sandbox, "--uninstall", "claude", "--yes", LLXPRT_AGENT="1").returncode == 1
+    assert file.read_text() == installed
+
+
+def test_the_users_file_is_used_where_the_project_has_none(sandbox: Project) -> None:
+    file = sandbox.write(sandbox.home / ".claude.json", CONFIGURATION.replace("KEY", "mcpServers"))
+    assert run(sandbox, "--install", "claude", "--yes").returncode == 0
+    assert PROGRAM in file.read_text()
+
+
+@pytest.mark.parametrize(("content", "said"), [(None, "does not exist"), ("{", "expected"), ("[]", "Nothing to do")])
+def test_files_that_cannot_be_changed(content: str | None, said: str, sandbox: Project) -> None:
+    if content is not None:
+        sandbox.write(".mcp.json", content)
+    done = run(sandbox, "--install", "claude", "--yes")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_installed_command_works(sandbox: Project) -> None:
+    """Claude Code starts what the file says, in its own folder."""
+    deny = {"decision": "deny", "reason": "not here"}
+    sandbox.configure(
+        BeforeTool={"matcher": "^mcp__echo__buy$", "hooks": [{"command": sandbox.hook(says=deny), "type": "command"}]}
+    )
+    sandbox.approve()
+    file = sandbox.write(".mcp.json", {"mcpServers": {"echo": {"command": "cat"}}})
+    run(sandbox, "--install", "claude", "--yes")
+    server = servers(file, "mcpServers")["echo"]
+    line = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"buy"}}\n'
+    done = subprocess.run(
+        [server["command"], *server["args"]],
+        input=line,
+        capture_output=True,
+        text=True,
+        env=sandbox.environment(),
+        cwd="/",
+    )
+    assert json.loads(done.stdout)["result"]["content"][0]["text"] == "not here"

@@ -1,0 +1,574 @@
+"""``llxprt-hooks mcp-proxy`` between a client and a server that speak bare JSON-RPC."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.processes import DEADLINE, lives, until
+from tests.support.project import SCRIPTS, Project
+from tests.support.replies import DENY
+
+SERVER = Path(__file__).parent / "mcp_server.py"
+PROXY = [str(SCRIPTS / "llxprt-hooks"), "mcp-proxy"]
+
+
+class Connection:
+    """A client of a server behind the proxy."""
+
+    def __init__(self, project: Project, *options: str, server: list[str] | None = None) -> None:
+        self.project = project
+        self._received = project.note("received")
+        command = server or [sys.executable, str(SERVER), str(self._received)]
+        if project.project_file.exists():
+            project.approve()
+        self.process = subprocess.Popen(
+            [*PROXY, "-C", str(project.root), *options, "--", *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=project.environment(),
+            cwd=project.folder,
+        )
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line)
+        self._lines.put(b"")
+
+    def send(self, *messages: Any) -> None:
+        assert self.process.stdin is not None
+        for message in messages:
+            self.process.stdin.write(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def receive(self) -> Any:
+        line = self.receive_bytes()
+        assert line, "the proxy has ended"
+        return json.loads(line)
+
+    def receive_bytes(self) -> bytes:
+        return self._lines.get(timeout=DEADLINE)
+
+    def call(self, name: str, ident: Any = 1, **arguments: Any) -> Any:
+        """Call a tool and return what comes back."""
+        self.send(call(name, ident, **arguments))
+        return self.receive()
+
+    def text(self, name: str, **arguments: Any) -> str:
+        return "\n".join(block["text"] for block in self.call(name, **arguments)["result"]["content"])
+
+    def end(self) -> tuple[int, str]:
+        """End the input; return the exit status and what was printed to standard error."""
+        assert self.process.stdin is not None
+        assert self.process.stderr is not None
+        self.process.stdin.close()
+        return self.process.wait(DEADLINE), self.process.stderr.read().decode()
+
+    def close(self) -> None:
+        """End both processes, whatever state they are in."""
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert pipe is not None
+            with suppress(BrokenPipeError):
+                pipe.close()
+
+    def received(self) -> list[bytes]:
+        """The lines that the server got."""
+        return self._received.read_bytes().splitlines(keepends=True) if self._received.exists() else []
+
+    def received_calls(self) -> list[Any]:
+        return [json.loads(line) for line in self.received() if b"tools" in line and b"call" in line]
+
+
+def call(name: str, ident: Any = 1, **arguments: Any) -> dict[str, Any]:
+    params = {"name": name, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": ident, "method": "tools/call", "params": params}
+
+
+@pytest.fixture
+def project(sandbox: Project) -> Project:
+    return sandbox
+
+
+class Connections:
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.made: list[Connection] = []
+
+    def __call__(self, *options: str, server: list[str] | None = None) -> Connection:
+        self.made.append(Connection(self.project, *options, server=server))
+        return self.made[-1]
+
+
+@pytest.fixture
+def connect(project: Project) -> Iterator[Connections]:
+    connections = Connections(project)
+    yield connections
+    for each in connections.made:
+        each.close()
+
+
+def guard(project: Project, matcher: str = "^guarded$", **says: Any) -> None:
+    """Block a tool, or say something else before it."""
+    command = project.hook(says=says or DENY)
+    project.configure(BeforeTool={"matcher": matcher, "hooks": [{"type": "command", "command": command}]})
+
+
+# Decisions.
+
+
+def test_a_blocked_call_is_answered_with_the_reason(project: Project, connect: Connections) -> None:
+    guard(project)
+    connection = connect()
+    answer = connection.call("guarded", path="a")
+    assert answer == {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "result": {"content": [{"type": "text", "text": "not today"}], "isError": True},
+    }
+    assert connection.text("free", a=1) == 'ran free {"a": 1}'
+    assert connection.end()[0] == 0
+    assert [message["params"]["name"] for message in connection.received_calls()] == ["free"]
+
+
+def test_a_recent_client_gets_the_type_of_the_result(project: Project, connect: Connections) -> None:
+    guard(project)
+    message = call("guarded")
+    message["params"]["_meta"] = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    connection = connect()
+    connection.send(message)
+    assert connection.receive()["result"]["resultType"] == "complete"
+
+
+def test_changed_arguments_leave_everything_else_as_it_was(project: Project, connect: Connections) -> None:
+    guard(project, hookSpecificOutput={"tool_input": {"path": "b"}})
+    connection = connect()
+    connection.send(
+        b'{"jsonrpc":"2.0", "id":1,"method":"tools/call","params":{"_meta":{"progressToken":1.50},'
+        b'"name":"guarded","arguments":{"path":"a","n":1e2,"more":[1.0]},"new":null}}\n'
+    )
+    assert connection.receive()["result"]["content"][0]["text"].startswith("ran guarded")
+    (line,) = connection.received()
+    assert json.loads(line)["params"]["arguments"] == {"path": "b", "n": 100.0, "more": [1.0]}
+    for kept in (b'{"progressToken":1.50}', b'"n":1e2', b'"more":[1.0]', b'"new":null'):
+        assert kept in line
+
+
+def test_text_of_hooks_is_added_and_hides_no_data(project: Project, connect: Connections) -> None:
+    """A client that finds structured content may show its model nothing else."""
+    after = project.hook(says={"hookSpecificOutput": {"additionalContext": "run the tests"}, "systemMessage": "mind"})
+    project.configure(AfterTool={"matcher": "^data$", "hooks": [{"type": "command", "command": after}]})
+    connection = connect()
+    result = connection.call("data")["result"]
+    assert [block["text"] for block in result["content"]] == ['{"n": 1.50}', "run the tests", "[System] mind"]
+    assert "structuredContent" not in result
+    assert project.payloads()[0]["tool_response"]["metadata"] == {"structuredContent": {"n": 1.5}}
+    connection.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+    listed = connection.receive()["result"]
+    assert listed["nextCursor"] == "2"
+    assert ["outputSchema" in tool for tool in listed["tools"]] == [False, True]
+
+
+def test_a_tool_that_failed_has_run(project: Project, connect: Connections) -> None:
+    project.configure(AfterTool=project.hook())
+    assert connect().call("failing")["result"]["isError"] is True
+    assert project.payloads()[0]["tool_response"]["error"] == {"message": "it went wrong"}
+
+
+def test_names_as_hooks_see_them(project: Project, connect: Connections) -> None:
+    project.configure(BeforeTool=project.hook())
+    connection = connect("--server-name", "shop", "--alias", "shell=run_shell_command")
+    connection.text("buy")
+    connection.text("shell")
+    assert [payload["tool_name"] for payload in project.payloads()] == ["mcp__shop__buy", "run_shell_command"]
+    assert [message["params"]["name"] for message in connection.received_calls()] == ["buy", "shell"]
+
+
+# On the wire.
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":1,"method":"tools\\/call","params":{"name":"guarded"}}\n',
+        b'{"jsonrpc":"2.0","id":1,"m\\u0065thod":"tools/call","params":{"n\\u0061me":"gu\\u0061rded"}}\n',
+        b'{"method":"ping","jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded"}}\r\n',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":{"a":"\\ud800"}}}\n',
+        b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded"}}\n',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":null}}\n',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":{"a":'
+        + b"[" * 3000
+        + b"]" * 3000
+        + b"}}}\n",
+    ],
+    ids=["slash", "escapes", "twice", "surrogate", "mark", "null", "deep"],
+)
+def test_no_spelling_gets_around_hooks(line: bytes, project: Project, connect: Connections) -> None:
+    guard(project)
+    connection = connect()
+    connection.send(line)
+    assert connection.receive()["result"]["isError"] is True
+    connection.end()
+    assert connection.received() == []
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":{"a":NaN}}}\n', -32700),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["guarded",{}]}\n', -32602),
+        (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":"a"}}\n', -32602),
+    ],
+)
+def test_what_hooks_cannot_be_shown_is_not_sent(line: bytes, code: int, project: Project, connect: Connections) -> None:
+    guard(project, "")
+    connection = connect()
+    connection.send(line)
+    assert connection.receive()["error"]["code"] == code
+    connection.end()
+    assert connection.received() == []
+
+
+def test_a_batch_is_not_a_way_around(project: Project, connect: Connections) -> None:
+    guard(project)
+    connection = connect()
+    ping = {"jsonrpc": "2.0", "id": 3, "method": "ping"}
+    connection.send([call("guarded", 1), call("free", 2), ping])
+    answers = [*connection.receive(), *connection.receive()]
+    assert {answer["id"]: "isError" in answer["result"] for answer in answers} == {1: True, 2: False, 3: False}
+    assert [message["id"] for message in json.loads(connection.received()[0])] == [2, 3]
+    connection.send([call("guarded", 4)])
+    assert connection.receive()[0]["id"] == 4
+    assert len(connection.received()) == 1
+
+
+def test_results_of_a_batch_reach_hooks(project: Project, connect: Connections) -> None:
+    project.configure(AfterTool=project.hook(says={"systemMessage": "mind"}))
+    connection = connect()
+    connection.send([call("one", 1), {"jsonrpc": "2.0", "id": 2, "method": "ping"}])
+    first, second = connection.receive(), connection.receive()
+    batch, single = (first, second) if isinstance(first, list) else (second, first)
+    assert [message["id"] for message in batch] == [2]
+    assert single["result"]["content"][1]["text"] == "[System] mind"
+
+
+def test_ids_of_two_types_are_two_calls(project: Project, connect: Connections) -> None:
+    body = 'said = {"systemMessage": payload["tool_name"]}'
+    project.configure(AfterTool=project.python_hook("name", body))
+    connection = connect()
+    connection.send(call("one", 1), call("two", "1"), call("three", 2))
+    answers = [connection.receive() for _ in range(3)]
+    said = {repr(answer["id"]): answer["result"]["content"][1]["text"] for answer in answers}
+    assert said == {"1": "[System] one", "'1'": "[System] two", "2": "[System] three"}
+
+
+def test_a_call_without_an_id_is_checked(project: Project, connect: Connections) -> None:
+    guard(project)
+    blocked, allowed = call("guarded"), call("free")
+    del blocked["id"], allowed["id"]
+    connection = connect()
+    connection.send(blocked, allowed)
+    assert connection.text("free") == "ran free {}"
+    connection.end()
+    assert len(connection.received_calls()) == 2
+    assert b"guarded" not in b"".join(connection.received())
+
+
+def test_requests_of_the_server_are_not_answers(project: Project, connect: Connections) -> None:
+    project.configure(AfterTool=project.hook(says={"systemMessage": "mind"}))
+    connection = connect()
+    assert connection.call("sampling")["method"] == "sampling/createMessage"
+    assert connection.receive()["result"]["content"][1]["text"] == "[System] mind"
+
+
+def test_a_protocol_error_is_not_a_result(project: Project, connect: Connections) -> None:
+    project.configure(AfterTool=project.hook())
+    connection = connect()
+    assert connection.call("unknown")["error"]["message"] == "unknown tool"
+    assert project.payloads() == []
+
+
+def test_a_question_back_is_not_a_result(project: Project, connect: Connections) -> None:
+    project.configure(BeforeTool=project.hook("before"), AfterTool=project.hook("after"))
+    connection = connect()
+    assert connection.call("asking")["result"]["resultType"] == "input_required"
+    assert project.payloads("after") == []
+    connection.call("free")
+    assert (len(project.payloads("before")), len(project.payloads("after"))) == (2, 1)
+
+
+def test_the_result_of_a_task_comes_later(project: Project, connect: Connections) -> None:
+    project.configure(AfterTool=project.hook(says={"systemMessage": "mind"}))
+    connection = connect()
+    assert connection.call("long", 1, n=1)["result"]["task"]["taskId"] == "task-1"
+    assert project.payloads() == []
+    connection.send({"jsonrpc": "2.0", "id": 2, "method": "tasks/result", "params": {"taskId": "task-1"}})
+    blocks = connection.receive()["result"]["content"]
+    assert [block["text"] for block in blocks] == ["the task is done", "[System] mind"]
+    assert project.payloads()[0]["tool_input"] == {"n": 1}
+
+
+def test_other_messages_pass_byte_for_byte(project: Project, connect: Connections) -> None:
+    guard(project)
+    lines = [
+        b'{"jsonrpc" : "2.0", "id":1,"method":"initialize","params":{"x":1.10}}\n',
+        b'{"jsonrpc":"2.0","method":"notifications/initialized"}\r\n',
+        b'{"jsonrpc":"2.0","id":7,"result":{"roots":[]}}\n',
+        b'{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"free","arguments":{"a":1.0}}}\n',
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}\n',
+    ]
+    connection = connect()
+    connection.send(*lines)
+    assert {json.dumps(connection.receive()["id"]) for _ in range(2)} == {"1", '"a"'}
+    assert connection.end()[0] == 0
+    assert connection.received() == lines
+
+
+def test_lines_in_pieces_and_huge_lines(project: Project, connect: Connections) -> None:
+    project.configure(BeforeTool=project.hook(), AfterTool=project.hook())
+    connection = connect()
+    line = json.dumps(call("free", text="y" * 3_000_000)).encode() + b"\n"
+    for start in range(0, 300, 100):
+        connection.send(line[start : start + 100])
+    connection.send(line[300:])
+    assert connection.receive()["id"] == 1
+    assert connection.received() == [line]
+    assert len(connection.text("big")) == 10_000_000
+
+
+def test_a_last_line_without_an_end_is_sent(project: Project, connect: Connections) -> None:
+    guard(project)
+    connection = connect()
+    connection.send(json.dumps(call("free")).encode())
+    assert connection.end()[0] == 0
+    assert connection.receive()["id"] == 1
+
+
+# Time.
+
+
+def test_a_slow_hook_delays_nothing_else(project: Project, connect: Connections) -> None:
+    """The hook waits for a file that appears only after the other answers have come."""
+    gate = project.note("gate")
+    hook = project.hook(first=f"while [ ! -e '{gate}' ]; do sleep 0.02; done")
+    project.configure(BeforeTool={"matcher": "^slow$", "hooks": [{"type": "command", "command": hook}]})
+    connection = connect()
+    connection.send(call("slow", 1), call("free", 2), {"jsonrpc": "2.0", "id": 3, "method": "ping"})
+    assert [connection.receive()["id"], connection.receive()["id"]] == [2, 3]
+    gate.touch()
+    assert connection.receive()["id"] == 1
+
+
+def test_the_hooks_of_calls_run_in_parallel(project: Project, connect: Connections) -> None:
+    meet = (
+        f"echo >> '{project.note('count')}'; while [ $(wc -l < '{project.note('count')}') -lt 4 ]; do sleep 0.02; done"
+    )
+    project.configure(BeforeTool=project.hook(first=meet))
+    connection = connect()
+    connection.send(*(call("free", ident) for ident in range(4)))
+    assert {connection.receive()["id"] for _ in range(4)} == {0, 1, 2, 3}
+
+
+def test_a_cancelled_call_ends_its_hook_and_is_not_sent(project: Project, connect: Connections) -> None:
+    command = project.endless_hook("endless")
+    project.configure(BeforeTool={"matcher": "^slow$", "hooks": [{"type": "command", "command": command}]})
+    connection = connect()
+    connection.send(call("slow", 5))
+    pids = project.pids("endless")
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
+    connection.send(cancelled)
+    until(lambda: not any(map(lives, pids)))
+    assert connection.text("free") == "ran free {}"
+    connection.end()
+    assert [json.loads(line)["params"]["name"] for line in connection.received()] == ["free"]
+
+
+def test_the_server_hears_that_its_call_is_cancelled(project: Project, connect: Connections) -> None:
+    project.configure(BeforeTool=project.hook(), AfterTool=project.hook("after"))
+    connection = connect()
+    connection.send(call("silent", 5))
+    until(lambda: len(connection.received()) == 1)
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
+    connection.send(cancelled)
+    until(lambda: len(connection.received()) == 2)
+    assert json.loads(connection.received()[1]) == cancelled
+
+
+def test_the_end_of_input_waits_for_calls(project: Project, connect: Connections) -> None:
+    hook = project.hook(first="sleep 0.3")
+    project.configure(BeforeTool=hook, AfterTool=hook)
+    connection = connect()
+    connection.send(call("free", 1), call("other", 2))
+    assert connection.end()[0] == 0
+    assert {connection.receive()["id"], connection.receive()["id"]} == {1, 2}
+    assert connection.receive_bytes() == b""
+
+
+# The two processes.
+
+
+def test_the_exit_status_is_that_of_the_server(project: Project, connect: Connections) -> None:
+    guard(project)
+    connection = connect()
+    connection.send(call("exit"))
+    assert connection.receive_bytes() == b""
+    assert connection.process.wait(DEADLINE) == 7
+
+
+def test_a_signal_that_ended_the_server_ends_the_proxy(project: Project, connect: Connections) -> None:
+    connection = connect()
+    connection.send(call("killed"))
+    assert connection.process.wait(DEADLINE) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_are_for_the_server(number: signal.Signals, project: Project, connect: Connections) -> None:
+    pids = project.note("pids")
+    command = project.endless_hook("endless")
+    project.configure(BeforeTool={"matcher": "^slow$", "hooks": [{"type": "command", "command": command}]})
+    script = (
+        "import os, signal; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+        f"open({str(pids)!r}, 'w').write(str(os.getpid()) + '\\n'); signal.pause()"
+    )
+    connection = connect(server=[sys.executable, "-c", script])
+    until(lambda: pids.exists() and pids.read_text().endswith("\n"))
+    connection.send(call("slow"))
+    hooks = project.pids("endless")
+    connection.process.send_signal(number)
+    assert connection.process.wait(DEADLINE) == -number
+    assert not any(map(lives, [int(pids.read_text()), *hooks]))
+
+
+def test_a_process_that_the_server_leaves_behind_is_not_waited_for(project: Project, connect: Connections) -> None:
+    connection = connect(server=["sh", "-c", "sleep 100 & exit 3"])
+    assert connection.process.wait(DEADLINE) == 3
+
+
+def test_a_client_that_goes_away_ends_the_server(project: Project) -> None:
+    """Its next write fails, as if the client had been connected to it directly."""
+    reading, writing = os.pipe()
+    server = ["sh", "-c", "trap 'exit 9' PIPE; while echo hello; do sleep 0.05; done; exit 9"]
+    process = subprocess.Popen(
+        [*PROXY, "--", *server], stdin=subprocess.PIPE, stdout=writing, env=project.environment()
+    )
+    os.close(writing)
+    assert os.read(reading, 6) == b"hello\n"
+    os.close(reading)
+    assert process.wait(DEADLINE) in (9, -signal.SIGPIPE)
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+def test_a_server_that_closes_its_input_is_noticed_by_the_client(project: Project, connect: Connections) -> None:
+    connection = connect(server=["sh", "-c", "exec 0<&-; echo closed; sleep 30"])
+    assert connection.receive_bytes() == b"closed\n"
+
+    def is_noticed() -> bool:
+        try:
+            connection.send({"jsonrpc": "2.0", "method": "ping"})
+        except BrokenPipeError:
+            return True
+        return False
+
+    until(is_noticed)
+    connection.process.send_signal(signal.SIGTERM)
+    assert connection.process.wait(DEADLINE) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize(("server", "status"), [("/no/such/server", 127), ("/etc/passwd", 126)])
+def test_a_server_that_cannot_be_started(server: str, status: int, project: Project) -> None:
+    ended = subprocess.run([*PROXY, "--", server], capture_output=True, text=True, env=project.environment())
+    assert ended.returncode == status
+    assert f"cannot start the MCP server: {server}" in ended.stderr
+    assert ended.stdout == ""
+
+
+# What is said.
+
+
+def test_hooks_that_are_not_approved_are_reported(project: Project) -> None:
+    guard(project)
+    command = [*PROXY, "-C", str(project.root), "--", sys.executable, str(SERVER), str(project.note("received"))]
+    line = json.dumps(call("guarded")).encode() + b"\n"
+    ended = subprocess.run(command, input=line, capture_output=True, env=project.environment())
+    assert ended.stderr.count(b"not approved. ") == 1
+    assert b"llxprt-hooks trust" in ended.stderr
+    assert json.loads(ended.stdout)["result"]["content"][0]["text"] == "ran guarded {}"
+
+
+def test_events_that_never_fire_are_reported(project: Project, connect: Connections) -> None:
+    project.configure(BeforeModel=project.hook(), SessionStart=project.hook(), BeforeTool=project.hook())
+    connection = connect()
+    connection.text("free")
+    printed = connection.end()[1]
+    assert "hooks for BeforeModel are configured but will not run: an MCP server" in printed
+    assert "hooks for SessionStart" in printed
+    assert "BeforeTool" not in printed
+
+
+def test_an_alias_for_an_unknown_tool_is_reported_when_all_tools_are_known(
+    project: Project, connect: Connections
+) -> None:
+    project.configure(BeforeTool=project.hook())
+    aliases = ("--alias", "dat=read_file", "--alias", "lon=run_shell_command", "--alias", "other=write_file")
+
+    def printed(*cursors: str) -> list[str]:
+        connection = connect(*aliases)
+        for cursor in cursors:
+            connection.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"cursor": cursor}})
+            connection.receive()
+        return connection.end()[1].splitlines()
+
+    assert printed("") == []
+    assert printed("", "2", "", "2") == [
+        f"llxprt-hooks: the alias `{alias}` has no effect: no tool has this name. Did you mean `{meant}`?"
+        for alias, meant in (("dat", "data"), ("lon", "long"))
+    ]
+
+
+def test_a_proxy_without_hooks_says_so(project: Project, connect: Connections) -> None:
+    connection = connect()
+    connection.text("free")
+    nothing = f"no hooks are configured in {project.root}: nothing is checked. To use those of another project, pass -C"
+    assert connection.end()[1].splitlines() == [f"llxprt-hooks: {nothing}"]
+    listed = f"To see its hooks, run `llxprt-hooks list -C {project.root}`"
+    for events in (
+        {"BeforeModel": project.hook()},
+        {"BeforeTool": {"matcher": "(", "hooks": [{"type": "command", "command": "true"}]}},
+    ):
+        project.configure(**events)
+        assert f"no hook of {project.root} runs in this proxy: nothing is checked. {listed}" in connect().end()[1]
+    project.configure(AfterTool=project.hook())
+    assert connect().end()[1] == ""
+
+
+def test_hooks_are_logged(project: Project, connect: Connections) -> None:
+    guard(project)
+    connection = connect()
+    connection.call("guarded")
+    connection.end()
+    assert b"not today" in project.log_file.read_bytes()
+
+
+def test_wrong_usage(project: Project) -> None:
+    for arguments in ([], ["--install", "claude", "--", "x"], ["--alias", "x", "--", "cat"]):
+        ended = subprocess.run([*PROXY, *arguments], capture_output=True, env=project.environment())
+        assert ended.returncode == 64

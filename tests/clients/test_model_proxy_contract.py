@@ -1,0 +1,137 @@
+"""The contract of all integrations, through the model proxy: the clients know nothing of hooks, only a base URL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+from llxprt_hooks import Hooks
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.integrations.anthropic import AnthropicHooks
+from llxprt_hooks.integrations.openai import OpenAIHooks
+from llxprt_hooks.integrations.proxy.model_http.server import serving
+from llxprt_hooks.integrations.proxy.model_http.upstreams import upstreams
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED, unsupported_hooks
+from tests.clients import test_contract as clients
+from tests.integrations.contract import (
+    EFFECTS,
+    SHELL,
+    Check,
+    Effect,
+    Outcome,
+    Scenario,
+    ToolRun,
+    check,
+    check_declarations,
+)
+
+if TYPE_CHECKING:
+    from tests.support.api_server import APIServer
+    from tests.support.project import Project
+
+PREFIXES = {
+    "before_tool_": HookEventName.BEFORE_TOOL,
+    "tool_payloads": HookEventName.BEFORE_TOOL,
+    "tool_aliases": HookEventName.BEFORE_TOOL,
+    "parallel_calls": HookEventName.BEFORE_TOOL,
+    "deep_arguments": HookEventName.BEFORE_TOOL,
+    "after_tool_": HookEventName.AFTER_TOOL,
+    "before_agent": HookEventName.BEFORE_AGENT,
+    "after_agent": HookEventName.AFTER_AGENT,
+    "pre_compress": HookEventName.PRE_COMPRESS,
+    "notification": HookEventName.NOTIFICATION,
+}
+IMPOSSIBLE = {
+    effect.name: event for effect in EFFECTS for prefix, event in PREFIXES.items() if effect.name.startswith(prefix)
+}
+
+
+def _ends_with_the_reason(scenario: Scenario, outcome: Outcome) -> None:
+    """The proxy answers with the reason, which ends the agent's turn. The calls of an answer are not in it any more."""
+    assert (outcome.runs, outcome.error) == ([], None)
+    assert outcome.text in ("budget used up", "no tools left", "enough")
+    assert len(outcome.requests) == (1 if outcome.text == "enough" else 0)
+
+
+def _call_is_text(scenario: Scenario, outcome: Outcome) -> None:
+    """A call that is not allowed is text in the answer, and the other one runs."""
+    assert outcome.runs == [ToolRun(*SHELL)]
+    assert outcome.results == ["ran ls"]
+    assert "write_file may not be called now" in outcome.requests[1].text
+
+
+def _answer_is_text(scenario: Scenario, outcome: Outcome) -> None:
+    assert (outcome.runs, len(outcome.requests)) == ([], 1)
+    assert outcome.text == "write_file may not be called now. No tool is allowed."
+
+
+PARTIAL: dict[str, Check] = {
+    "before_model_stops": _ends_with_the_reason,
+    "selection_stops": _ends_with_the_reason,
+    "after_model_stops": _ends_with_the_reason,
+    "selection_holds_for_names": _call_is_text,
+    "selection_holds_for_none": _answer_is_text,
+    "after_model_suppresses": clients.PARTIAL["after_model_suppresses"],
+}
+
+
+class _Proxied(clients.ClientDriver):
+    impossible: ClassVar[Mapping[str, HookEventName]] = IMPOSSIBLE
+    partial: ClassVar[Mapping[str, Check]] = PARTIAL
+    VARIABLE = "OPENAI_BASE_URL"
+
+    async def _run(self, scenario: Scenario, server: APIServer) -> Outcome:
+        hooks = Hooks.load(scenario.project.root)
+        async with serving(hooks, upstreams([server.url], {})) as running:
+            base: Any = SimpleNamespace(url=running.base_urls[self.VARIABLE].removesuffix("/v1"))
+            headers = {"x-llxprt-session-id": scenario.session_id}
+            client = self.client(base).with_options(default_headers=headers)
+            try:
+                outcome = await self._converse(scenario, self._without_hooks(), client)
+            finally:
+                await client.close()
+        outcome.said = "\n".join(unsupported_hooks(UNSUPPORTED["model-proxy"], hooks))
+        return outcome
+
+    def _without_hooks(self) -> Any:
+        return OpenAIHooks()
+
+
+class ChatDriver(_Proxied, clients.ChatDriver):
+    pass
+
+
+class ResponsesDriver(_Proxied, clients.ResponsesDriver):
+    pass
+
+
+class MessagesDriver(_Proxied, clients.MessagesDriver):
+    partial: ClassVar[Mapping[str, Check]] = {
+        **PARTIAL,
+        "before_model_changes_settings": clients.MessagesDriver.partial["before_model_changes_settings"],
+    }
+    VARIABLE = "ANTHROPIC_BASE_URL"
+
+    def _without_hooks(self) -> Any:
+        return AnthropicHooks()
+
+
+DRIVERS = {
+    "chat": ChatDriver(is_async=True),
+    "responses": ResponsesDriver(is_async=True),
+    "messages": MessagesDriver(is_async=True),
+}
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("effect", EFFECTS, ids=str)
+def test_contract(effect: Effect, driver: str, sandbox: Project, caplog: pytest.LogCaptureFixture) -> None:
+    check(effect, DRIVERS[driver], sandbox, caplog)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_declared_gaps(driver: str) -> None:
+    check_declarations(DRIVERS[driver])

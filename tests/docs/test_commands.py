@@ -1,0 +1,125 @@
+"""The page about the command line has every option, exit status and JSON key, and none that does not exist."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from llxprt_hooks.cli.main import COMMANDS, cli
+from llxprt_hooks.commands.exit_status import ExitStatus
+from tests.docs.pages import ROOT, code, sections, table
+
+PAGE = "docs/commands.md"
+CONTEXT = click.Context(cli, info_name="llxprt-hooks")
+
+
+def options(name: str) -> set[str]:
+    """The options that a user sees in the help of a command."""
+    command = cli.get_command(CONTEXT, name)
+    assert command is not None
+    shown = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
+    return {spelling for option in shown for spelling in (*option.opts, *option.secondary_opts)}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_there_and_no_other(name: str) -> None:
+    [section] = [each for each in sections(ROOT / PAGE) if each.anchor == name]
+    rows = [row for rows in section.tables if rows[0][0] == "option" for row in rows[2:]]
+    written = {span.partition(" ")[0] for row in rows for span in code(row[0])}
+    assert {each for each in written if each.startswith("-")} == options(name)
+
+
+def test_every_exit_status() -> None:
+    assert {int(row["status"]) for row in table(PAGE, "status")} == set(ExitStatus)
+
+
+# What --json prints.
+
+FREE = {"results[].output", "final_output", "tool_calls[].args", "effects", "payload", "observed"}
+FREE |= {"tests[].expected", "tests[].actual.output"}
+"""Keys whose value has whatever keys it has."""
+
+SETTINGS = {
+    "enableHooks": True,
+    "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "guard", "command": "echo no >&2; exit 2"}]}]},
+}
+ANSWERS: list[list[dict[str, Any]]] = [
+    [{"functionCall": {"name": "glob", "args": {"pattern": "*"}}}],
+    [{"text": "Done."}],
+]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, home: Path) -> Path:
+    """A project with a mistake in its settings that nobody has approved, and a hook of the user's."""
+    folder = tmp_path / "shop"
+    for root, settings in ((folder, {**SETTINGS, "hooks": {"BeforeTol": []}}), (home, SETTINGS)):
+        (root / ".llxprt").mkdir(parents=True)
+        (root / ".llxprt" / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+        (root / ".llxprt" / "settings.json").chmod(0o644)
+    contents = [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"} for parts in ANSWERS]
+    recorded = [{"method": "generateContent", "response": {"candidates": [content]}} for content in contents]
+    test = {"event": "BeforeTool", "input": {}, "expect": {"decision": "block", "reason": "no"}}
+    (folder / "tests.hooktest.json").write_text(json.dumps(test), encoding="utf-8")
+    broken = {"type": "command", "name": "broken", "command": "exit 3", "failClosed": True}
+    stricter = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [broken]}]}}
+    (folder / "stricter.json").write_text(json.dumps(stricter), encoding="utf-8")
+    (folder / "stricter.json").chmod(0o644)
+    (folder / "answers.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in recorded), encoding="utf-8")
+    return folder
+
+
+def printed(folder: Path, *arguments: str) -> list[Any]:
+    """What a command prints, a JSON value a line."""
+    command_line = [sys.executable, "-m", "llxprt_hooks", *arguments]
+    done = subprocess.run(command_line, cwd=folder, capture_output=True, text=True)
+    assert done.stdout, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def paths(value: Any, path: str = "") -> Iterator[str]:
+    """The keys of a JSON value, as the page writes them."""
+    if isinstance(value, dict) and path not in FREE:
+        for key, inner in value.items():
+            name = "EVENT" if key == "BeforeTool" else key
+            yield from paths(inner, f"{path}.{name}" if path else name)
+    elif isinstance(value, list) and path not in FREE:
+        found = {key for inner in value for key in paths(inner, f"{path}[]")}
+        yield from found or {f"{path}[]"}
+    else:
+        yield path
+
+
+RUN = ("run", "-p", "look", "--replay", "answers.jsonl")
+PRINTING: dict[str, tuple[str, ...]] = {
+    "run": (*RUN, "-o", "json", "--log-payloads"),
+    "fire": ("fire", "BeforeTool", "--json"),
+    "list": ("list", "--json"),
+    "doctor": ("doctor", "--json"),
+    "test": ("test", "--json", "tests.hooktest.json"),
+    "backtest": ("backtest", "--json", "--settings", "stricter.json", "--only", "broken"),
+    "validate": ("validate", "--json"),
+    "log": ("log", "--json"),
+    "stats": ("stats", "--json"),
+}
+
+
+@pytest.mark.parametrize("name", PRINTING)
+def test_every_key_of_json_output(name: str, shop: Path) -> None:
+    printed(shop, *PRINTING["run"])
+    [value] = printed(shop, *PRINTING[name])
+    rows = table(PAGE, "key", anchor=f"the-json-of-{name}")
+    assert sorted(span for row in rows for span in code(row["key"])) == sorted(paths(value))
+
+
+# Environment variables.
+
+
+# Files.

@@ -1,0 +1,116 @@
+"""The site that is built from docs/: complete, and without a broken link."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+import llxprt_hooks
+from tests.docs.pages import PAGES, ROOT, SITE_ONLY
+
+
+def build(pages: Path, site: Path) -> subprocess.CompletedProcess[str]:
+    """Build as ``make docs`` does."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    command = re.search(
+        r"^SITE := \$\(BIN\)/sphinx-build (.+) --doctree-dir build/doctrees docs build/site$", makefile, re.MULTILINE
+    )
+    assert command, "the Makefile does not say how the site is built"
+    arguments = [*shlex.split(command[1]), "--doctree-dir", str(site.with_name("doctrees")), str(pages), str(site)]
+    return subprocess.run([sys.executable, "-m", "sphinx", *arguments], capture_output=True, text=True, timeout=600)
+
+
+@dataclass
+class Seen(HTMLParser):
+    """What a page of the site links to and has anchors for."""
+
+    links: list[str] = field(default_factory=list)
+    anchors: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        self.anchors.add(values.get("id", ""))
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+
+
+def seen(page: Path) -> Seen:
+    parser = Seen()
+    parser.feed(page.read_text(encoding="utf-8"))
+    return parser
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built") / "site"
+    built = build(ROOT / "docs", folder)
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def html(site: Path) -> dict[Path, Seen]:
+    return {page: seen(page) for page in sorted(site.glob("**/*.html"))}
+
+
+def test_every_page_can_be_reached_from_the_start(site: Path, html: dict[Path, Seen]) -> None:
+    reached: set[Path] = set()
+    waiting = [site / "index.html"]
+    while waiting:
+        page = waiting.pop()
+        if page not in html or page in reached:
+            continue
+        reached.add(page)
+        waiting += [(page.parent / link.partition("#")[0]).resolve() for link in html[page].links]
+    # README.md, of the repository and of the folder, are on the site what the pages for the site alone make of them
+    expected = {page.stem for page in PAGES if page.name != "README.md"} | {Path(name).stem for name in SITE_ONLY}
+    expected |= {page.stem for page in (ROOT / "docs" / "integrations").glob("*.md")}
+    assert {page.stem for page in reached} == expected
+
+
+def test_every_link_leads_somewhere(html: dict[Path, Seen]) -> None:
+    broken = []
+    for page, content in html.items():
+        for link in content.links:
+            address = urlsplit(link)
+            target = (page.parent / unquote(address.path)).resolve() if address.path else page
+            there = bool(address.netloc) or target.is_file()
+            anchor = unquote(address.fragment)
+            if not there or (anchor and target in html and anchor not in html[target].anchors):
+                broken.append((page.name, link))
+    assert broken == []
+
+
+def test_the_reference_has_every_public_name(site: Path, html: dict[Path, Seen]) -> None:
+    expected = {f"llxprt_hooks.{name}" for name in llxprt_hooks.__all__}
+    expected |= {"llxprt_hooks.testing.check_translator", "llxprt_hooks.testing.Sample"}
+    assert expected - html[site / "api.html"].anchors == set()
+    of_the_page = {f"api.html#llxprt_hooks.{name}" for name in llxprt_hooks.__all__}
+    assert of_the_page - set(html[site / "python-api.html"].links) == set()
+
+
+def test_the_reference_has_every_integration(site: Path, html: dict[Path, Seen]) -> None:
+    """Each module that a user imports, with the class or the function that its page begins with."""
+    anchors = html[site / "api-integrations.html"].anchors
+    text = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("**/*.md"))
+    imported = set(re.findall(r"from (llxprt_hooks\.integrations\.\w+) import (\w+)", text))
+    assert len(imported) > 8
+    assert {f"{module}.{name}" for module, name in imported} - anchors == set()
+
+
+def test_the_picture_of_an_event_is_what_its_script_draws(tmp_path: Path) -> None:
+    script = shutil.copy(ROOT / "docs" / "pictures" / "draw_event.py", tmp_path)
+    subprocess.run([sys.executable, script], check=True, timeout=300)
+    assert (tmp_path / "event.svg").read_bytes() == (ROOT / "docs" / "pictures" / "event.svg").read_bytes()

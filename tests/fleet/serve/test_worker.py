@@ -1,0 +1,530 @@
+"""``llxprt-hooks serve``: hooks for agents in other processes, over HTTP and NATS, with real ones (D-45)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import threading
+import uuid
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from nats.aio.client import Client
+
+from llxprt_hooks import Config, HookFormat, fire_before_model_hook, fire_before_tool_hook
+from llxprt_hooks.fleet.serve.worker import PolicyWorker
+from tests.support.processes import DEADLINE, eventually, until
+from tests.support.replies import DENY
+from tests.support.worker import Worker
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.cli import Call, CliProject
+    from tests.support.nats_server import NatsServer
+
+HTTP = ("--http", "127.0.0.1:0")
+CALL = {
+    "hook_event_name": "BeforeTool",
+    "session_id": "agent-7",
+    "cwd": "/not/on/this/machine",
+    "transcript_path": "/etc/passwd",
+    "timestamp": "2026-01-01T00:00:00.000Z",
+    "tool_name": "write_file",
+    "tool_input": {"file_path": "a"},
+}
+
+
+@pytest.fixture
+def subject() -> str:
+    return f"test.{uuid.uuid4().hex}"
+
+
+def hooked(world: CliProject, says: Any = DENY, level: str = "project", **options: Any) -> str:
+    """Configure a hook that records its input."""
+    command = world.hook("policy", says, **options)
+    world.configure(level=level, BeforeTool=command)
+    return command
+
+
+def asking(server: NatsServer, subject: str, **fields: Any) -> Config:
+    """An agent whose hook asks the workers."""
+    hook = {"type": "nats", "servers": [server.url], "subject": subject, **fields}
+    return Config(enable_hooks=True, session_id="agent-7", hooks={"BeforeTool": [{"hooks": [hook]}]})
+
+
+# HTTP.
+
+
+def test_a_payload_is_answered_with_the_final_output(world: CliProject) -> None:
+    hooked(world)
+
+    with Worker(world, *HTTP) as worker:
+        response = worker.post(CALL)
+
+    assert (response.status, response.json) == (200, DENY)
+    [payload] = world.payloads("policy")
+    assert payload["tool_input"] == {"file_path": "a"}
+    assert payload["session_id"] == "agent-7"
+    assert payload["timestamp"] == CALL["timestamp"]
+    assert payload["cwd"] == str(world.root)
+    assert payload["transcript_path"] == ""
+
+
+def test_a_result_without_a_decision_is_answered_with_no_content(world: CliProject) -> None:
+    hooked(world, None)
+
+    with Worker(world, *HTTP) as worker:
+        assert worker.post(CALL) == (204, b"")
+
+
+def test_a_hook_that_fails_is_an_error(world: CliProject) -> None:
+    hooked(world, None, exit_code=7)
+
+    with Worker(world, *HTTP) as worker:
+        response = worker.post(CALL)
+
+    assert response.status == 500
+    assert response.json["error"]["code"] == "hook_failed"
+    assert "exited with code 7" in response.json["error"]["message"]
+
+
+def test_a_hook_that_fails_is_an_error_whatever_another_one_allows(world: CliProject) -> None:
+    guard, other = world.hook("guard", None, exit_code=1), world.hook("other", {"systemMessage": "checked"})
+    world.configure(BeforeTool=[guard, other])
+
+    with Worker(world, *HTTP) as worker:
+        response = worker.post(CALL)
+
+    assert (response.status, response.json["error"]["code"]) == (500, "hook_failed")
+
+
+@pytest.mark.parametrize("refusal", [DENY, {"continue": False, "stopReason": "enough"}])
+def test_a_refusal_is_the_answer_although_another_hook_fails(world: CliProject, refusal: dict[str, Any]) -> None:
+    guard, other = world.hook("guard", None, exit_code=1), world.hook("other", refusal)
+    world.configure(BeforeTool=[guard, other])
+
+    with Worker(world, *HTTP) as worker:
+        response = worker.post(CALL)
+
+    assert (response.status, response.json) == (200, refusal)
+
+
+BAD = {
+    "not JSON": (b"{", 400, "bad_message", "not valid JSON"),
+    "not an object": (b"[]", 400, "bad_message", "must be an object"),
+    "no event": (b"{}", 400, "unsupported_event", "unknown hook event None"),
+    "an unknown event": (b'{"hook_event_name": "Whenever"}', 400, "unsupported_event", "'Whenever'"),
+    "a missing field": (b'{"hook_event_name": "BeforeTool"}', 400, "validation", "lacks `tool_name`"),
+    "a wrong type": (json.dumps({**CALL, "session_id": 7}).encode(), 400, "validation", "`session_id`"),
+    "too large": (b" " * (10 * 2**20 + 1), 413, "bad_message", "larger than"),
+}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A worker for requests that change nothing."""
+    from tests.support.cli import CliProject
+
+    world = CliProject(tmp_path_factory.mktemp("worker"))
+    hooked(world)
+    with Worker(world, *HTTP) as worker:
+        yield worker
+
+
+@pytest.mark.parametrize(("body", "status", "code", "words"), BAD.values(), ids=BAD)
+def test_a_bad_message_gets_a_structured_error(shared: Worker, body: bytes, status: int, code: str, words: str) -> None:
+    response = shared.post(body)
+
+    assert (response.status, response.json["error"]["code"]) == (status, code)
+    assert words in response.json["error"]["message"]
+
+
+def test_a_browsers_simple_request_is_refused(shared: Worker) -> None:
+    assert shared.post(CALL, content_type="text/plain").status == 415
+
+
+def test_other_paths_and_methods_are_refused(shared: Worker) -> None:
+    assert shared.get("/").status == 404
+    assert shared.get("/v1/events").status == 405
+
+
+def test_health_and_metrics(shared: Worker) -> None:
+    shared.post(CALL)
+    shared.post({"hook_event_name": "Whenever"})
+
+    assert shared.get("/healthz") == (200, b"ok\n")
+    lines = shared.get("/metrics").body.decode().splitlines()
+    counted = {line.split(" ")[0]: float(line.split(" ")[1]) for line in lines if not line.startswith("#")}
+    assert counted['llxprt_hooks_events_total{event="BeforeTool",outcome="blocked"}'] >= 1
+    assert counted['llxprt_hooks_events_total{event="unknown",outcome="refused"}'] >= 1
+    assert counted['llxprt_hooks_event_seconds_bucket{event="BeforeTool",le="+Inf"}'] >= 1
+    assert counted["llxprt_hooks_events_in_progress"] == 0
+
+
+def test_workers_that_ask_each_other_in_a_circle_end(world: CliProject) -> None:
+    hooked(world)
+    with Worker(world, *HTTP) as worker:
+        world.configure(level="user", BeforeTool={"type": "http", "url": f"{worker.url}/v1/events"})
+        worker.send(signal.SIGHUP)
+        worker.wait_for("reloaded")
+
+        # The project's own hook still answers; the one that asks this worker again fails after a few rounds.
+        assert worker.post(CALL).json["decision"] == "deny"
+        assert worker.post(CALL, Llxprt_Hops="4").status == 508
+
+    assert len(world.payloads("policy")) == 4
+
+
+def test_with_a_token_other_requests_are_refused(world: CliProject) -> None:
+    hooked(world)
+
+    with Worker(world, *HTTP, "--token-env", "POLICY_TOKEN", POLICY_TOKEN="t0ken") as worker:
+        assert worker.post(CALL).status == 401
+        assert worker.post(CALL, Authorization="Bearer other").status == 401
+        assert worker.get("/metrics").status == 401
+        assert worker.post(CALL, Authorization="Bearer t0ken").status == 200
+        assert worker.get("/metrics", Authorization="Bearer t0ken").status == 200
+        assert worker.get("/healthz").status == 200
+    assert len(world.payloads("policy")) == 1
+    assert "t0ken" not in worker.text
+
+
+async def test_an_http_hook_asks_the_worker(world: CliProject) -> None:
+    hooked(world)
+    with Worker(world, *HTTP) as worker:
+        hook = {"type": "http", "url": f"{worker.url}/v1/events"}
+        config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [hook]}]})
+
+        output = await fire_before_tool_hook(config, "write_file", {})
+
+    assert output is not None
+    assert output.get_effective_reason() == "not today"
+
+
+# NATS.
+
+
+async def test_a_nats_hook_asks_the_worker(world: CliProject, nats_server: NatsServer, subject: str) -> None:
+    hooked(world)
+
+    with Worker(world, "--nats", nats_server.url, "--subject", subject):
+        output = await fire_before_tool_hook(asking(nats_server, subject), "write_file", {"file_path": "a"})
+
+    assert output is not None
+    assert output.is_blocking_decision()
+    assert output.get_effective_reason() == "not today"
+    [payload] = world.payloads("policy")
+    assert payload["session_id"] == "agent-7"
+    assert payload["cwd"] == str(world.root)
+
+
+async def test_model_data_arrives_in_hook_format(world: CliProject, nats_server: NatsServer, subject: str) -> None:
+    world.configure(BeforeModel=world.hook("policy", DENY))
+    config = asking(nats_server, subject)
+    hooks = {"BeforeModel": config.hooks["BeforeTool"]}
+    request = HookFormat({"model": "m", "messages": [{"role": "user", "content": "hi"}], "config": {}})
+
+    with Worker(world, "--nats", nats_server.url, "--subject", subject):
+        result = await fire_before_model_hook(Config(enable_hooks=True, hooks=hooks), request)
+
+    assert result.blocked
+    assert world.payloads("policy")[0]["llm_request"]["messages"] == [{"role": "user", "content": "hi"}]
+
+
+async def asked(server: NatsServer, subject: str, *requests: bytes) -> list[dict[str, Any]]:
+    client = Client()
+    await client.connect(server.url)
+    try:
+        return [json.loads((await client.request(subject, each, timeout=DEADLINE)).data) for each in requests]
+    finally:
+        await client.close()
+
+
+async def test_bad_messages_get_structured_errors(world: CliProject, nats_server: NatsServer, subject: str) -> None:
+    hooked(world)
+    unknown = {"type": "hook-execution-request", "eventName": "Whenever", "correlationId": "c1", "input": {}}
+    wrapped = {
+        "type": "HOOK_EXECUTION_REQUEST",
+        "payload": {"eventName": "BeforeTool", "correlationId": "c2", "input": CALL},
+    }
+
+    with Worker(world, "--nats", nats_server.url, "--subject", subject):
+        bytes_, name, good = await asked(
+            nats_server, subject, b"\xff", json.dumps(unknown).encode(), json.dumps(wrapped).encode()
+        )
+
+    assert (bytes_["success"], bytes_["error"]["code"]) == (False, "bad_message")
+    assert (name["correlationId"], name["error"]["code"]) == ("c1", "unsupported_event")
+    assert good["payload"]["output"]["finalOutput"] == DENY
+    assert good["payload"]["correlationId"] == "c2"
+
+
+async def test_an_answer_that_nats_cannot_carry_is_an_error(
+    world: CliProject, nats_server: NatsServer, subject: str
+) -> None:
+    world.configure(BeforeTool="head -c 2000000 /dev/zero | tr '\\0' x")
+
+    with Worker(world, "--nats", nats_server.url, "--subject", subject):
+        request = {"type": "hook-execution-request", "eventName": "BeforeTool", "correlationId": "c", "input": CALL}
+        [answer] = await asked(nats_server, subject, json.dumps(request).encode())
+
+    assert (answer["correlationId"], answer["error"]["code"]) == ("c", "response_too_large")
+
+
+async def test_workers_of_a_subject_share_its_requests(
+    world: CliProject, nats_server: NatsServer, subject: str
+) -> None:
+    hooked(world)
+    config = asking(nats_server, subject)
+    arguments = ("--nats", nats_server.url, "--subject", subject, *HTTP)
+
+    with Worker(world, *arguments) as one, Worker(world, *arguments) as other:
+        outputs = await asyncio.gather(*(fire_before_tool_hook(config, "write_file", {}) for _ in range(40)))
+        counts = [worker.get("/metrics").body.decode() for worker in (one, other)]
+
+    assert all(output is not None and output.is_blocking_decision() for output in outputs)
+    assert len(world.payloads("policy")) == 40
+    assert all('outcome="blocked"' in count for count in counts)
+
+
+async def test_another_worker_takes_over_from_one_that_dies(
+    world: CliProject, nats_server: NatsServer, subject: str, tmp_path: Path
+) -> None:
+    started = tmp_path / "started"
+    first = f'if [ -n "$DYING" ]; then touch "{started}"; sleep 60; fi'
+    world.configure(BeforeTool=world.hook("policy", DENY, first=first))
+    arguments = ("--nats", nats_server.url, "--subject", subject)
+    config = asking(nats_server, subject, timeout=60_000, retry=59)
+
+    with Worker(world, *arguments, DYING="1") as dying:
+        call = asyncio.create_task(fire_before_tool_hook(config, "write_file", {}))
+        await eventually(started.exists)
+        with await asyncio.to_thread(Worker, world, *arguments):
+            dying.send(signal.SIGKILL)
+            output = await call
+
+    assert output is not None
+    assert output.get_effective_reason() == "not today"
+
+
+# Signals.
+
+
+async def test_sigterm_answers_what_has_come_and_takes_nothing_new(
+    world: CliProject, nats_server: NatsServer, subject: str, tmp_path: Path
+) -> None:
+    started, go = tmp_path / "started", tmp_path / "go"
+    world.configure(
+        BeforeTool=world.hook("policy", DENY, first=f'touch "{started}"; while [ ! -e "{go}" ]; do sleep 0.05; done')
+    )
+    config = asking(nats_server, subject)
+
+    with Worker(world, "--nats", nats_server.url, "--subject", subject, *HTTP) as worker:
+        by_nats = asyncio.create_task(fire_before_tool_hook(config, "write_file", {}))
+        by_http = asyncio.create_task(asyncio.to_thread(worker.post, CALL))
+        await eventually(lambda: len(world.payloads("policy")) == 2)
+        worker.send(signal.SIGTERM)
+        await asyncio.to_thread(worker.wait_for, "draining")
+        await eventually(lambda: _refuses(worker) and not nats_server.has_listener(subject))
+        late = asking(nats_server, subject, failClosed=True)
+        refused = await fire_before_tool_hook(late, "write_file", {})
+        go.touch()
+        output, response = await by_nats, await by_http
+
+        assert await asyncio.to_thread(worker.wait) == 0
+    assert output is not None
+    assert output.get_effective_reason() == "not today"
+    assert response.json == DENY
+    assert refused is not None
+    assert "no worker listens" in refused.get_effective_reason()
+
+
+def _refuses(worker: Worker) -> bool:
+    try:
+        return worker.get("/healthz").status == 503
+    except OSError:
+        return True
+
+
+def test_a_second_signal_does_not_wait(world: CliProject, tmp_path: Path) -> None:
+    hooked(world, None, first="sleep 60")
+
+    with Worker(world, *HTTP) as worker:
+
+        def post() -> None:
+            with suppress(OSError):  # the connection may end without an answer
+                worker.post(CALL)
+
+        waiting = threading.Thread(target=post)
+        waiting.start()
+        until(lambda: bool(world.payloads("policy")))
+        worker.send(signal.SIGTERM)
+        worker.wait_for("draining")
+        worker.send(signal.SIGTERM)
+        assert worker.wait() == 130
+        waiting.join()
+
+
+def test_sighup_reads_the_settings_again(world: CliProject) -> None:
+    hooked(world, level="user")
+    with Worker(world, *HTTP) as worker:
+        assert worker.post(CALL).json == DENY
+        world.configure(level="user", BeforeTool=world.hook("other", {"decision": "deny", "reason": "another"}))
+
+        worker.send(signal.SIGHUP)
+        worker.wait_for("reloaded the settings")
+
+        assert worker.post(CALL).json["reason"] == "another"
+        assert b'reloads_total{result="success"} 1' in worker.get("/metrics").body
+
+
+BROKEN = {
+    "broken": ("{", "cannot be read"),
+    "empty": ("{}", "There are no hooks"),
+    "off": ('{"enableHooks": false}', "There are no hooks"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), BROKEN.values(), ids=BROKEN)
+def test_settings_that_cannot_be_used_leave_the_old_hooks(world: CliProject, text: str, words: str) -> None:
+    hooked(world, level="user")
+    with Worker(world, *HTTP) as worker:
+        world.put("user", text)
+
+        worker.send(signal.SIGHUP)
+        worker.wait_for("the old hooks stay in use")
+
+        assert words in worker.text
+        assert worker.post(CALL).json == DENY
+        assert b'reloads_total{result="failure"} 1' in worker.get("/metrics").body
+
+
+def test_a_worker_logs_its_decisions(call: Call, world: CliProject) -> None:
+    command = hooked(world)
+    with Worker(world, *HTTP) as worker:
+        worker.post(CALL)
+
+    [record] = call("log", "--json").json_lines
+    assert (record["command"], record["session_id"]) == (command, "agent-7")
+    assert record["blocked"]
+
+
+# What keeps a worker from starting.
+
+
+def test_hooks_that_are_not_approved_keep_it_from_starting(world: CliProject) -> None:
+    hooked(world)
+
+    done = world.run("serve", *HTTP, approved=False)
+
+    assert done.status == 1
+    assert f"llxprt-hooks trust -C {world.root}" in done.stderr
+
+
+def test_without_hooks_it_does_not_start(call: Call, world: CliProject) -> None:
+    assert "There are no hooks" in call("serve", *HTTP).sentence()
+
+
+def test_broken_settings_keep_it_from_starting(call: Call, world: CliProject) -> None:
+    hooked(world, level="user")
+    world.put("system", "{")
+
+    done = call("serve", *HTTP)
+
+    assert done.status == 1
+    assert "cannot be read" in done.stderr
+
+
+def test_a_worker_that_would_ask_itself_does_not_start(call: Call, world: CliProject) -> None:
+    url = "nats://127.0.0.1:9"
+    world.configure(BeforeTool={"type": "nats", "servers": [url]})
+
+    done = call("serve", "--nats", url)
+
+    assert done.status == 1
+    assert "it would ask itself" in done.stderr
+    assert "cannot connect" in call("serve", "--nats", url, "--subject", "other").sentence()
+
+
+def test_no_server_is_an_error(call: Call, world: CliProject) -> None:
+    hooked(world)
+
+    assert "cannot connect to NATS at nats://127.0.0.1:9" in call("serve", "--nats", "nats://127.0.0.1:9").sentence()
+
+
+def test_an_address_that_is_in_use_is_an_error(call: Call, world: CliProject) -> None:
+    hooked(world)
+    with Worker(world, *HTTP) as worker:
+        address = worker.url.removeprefix("http://")
+
+        assert f"Cannot listen on {address}" in call("serve", "--http", address).sentence()
+
+
+USAGE = {
+    "nothing": ((), "--nats, --http or both"),
+    "a subject without NATS": ((*HTTP, "--subject", "a"), "belong to --nats"),
+    "a token without HTTP": (("--nats", "nats://a", "--token-env", "A"), "belong to --http"),
+    "no port": (("--http", "127.0.0.1"), "HOST:PORT"),
+    "another machine": (("--http", "0.0.0.0:0"), "--token-env"),
+    "all addresses of IPv6": (("--http", "[::]:0"), "--token-env"),
+    "a variable that is not set": ((*HTTP, "--token-env", "NOT_SET"), "NOT_SET"),
+    "a certificate without a key": ((*HTTP, "--tls-cert", "/etc/passwd"), "go together"),
+    "a file that is not a certificate": (
+        (*HTTP, "--tls-cert", "/etc/passwd", "--tls-key", "/etc/passwd"),
+        "cannot be used",
+    ),
+    "a bad server": (("--nats", "http://a"), "expected an address"),
+    "a password": (("--nats", "nats://me:s3cret@a"), "credentials"),
+    "a bad subject": (("--nats", "nats://a", "--subject", "a.*"), "is not a subject"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), USAGE.values(), ids=USAGE)
+def test_wrong_usage(call: Call, world: CliProject, arguments: tuple[str, ...], words: str) -> None:
+    hooked(world)
+
+    done = call("serve", *arguments)
+
+    assert done.status == 64
+    assert words in done.stderr
+    assert "s3cret" not in done.stderr
+
+
+# Load.
+
+
+async def test_more_events_than_may_wait_are_refused_at_once(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    command = f'while [ ! -e "{go}" ]; do sleep 0.05; done'
+    config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]})
+    worker = PolicyWorker(config, most_at_once=2, queue=1)
+    taken = [asyncio.create_task(worker.fire("BeforeTool", CALL)) for _ in range(3)]
+    await eventually(lambda: (worker.metrics.in_progress, worker.metrics.waiting) == (2, 1))
+
+    refused = await worker.fire("BeforeTool", CALL)
+    go.touch()
+
+    assert [str(error) for error in refused.errors] == ["the most events that may wait are waiting already: 1"]
+    assert [(await each).success for each in taken] == [True, True, True]
+    assert (worker.metrics.in_progress, worker.metrics.waiting) == (0, 0)
+    assert 'llxprt_hooks_events_total{event="BeforeTool",outcome="refused"} 1' in worker.metrics.text()
+
+
+async def test_a_caller_that_goes_away_while_it_waits_leaves_its_place(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    command = f'while [ ! -e "{go}" ]; do sleep 0.05; done'
+    config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]})
+    worker = PolicyWorker(config, most_at_once=1, queue=1)
+    running, waiting = (asyncio.create_task(worker.fire("BeforeTool", CALL)) for _ in range(2))
+    await eventually(lambda: (worker.metrics.in_progress, worker.metrics.waiting) == (1, 1))
+
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    go.touch()
+
+    assert (await running).success
+    assert (await worker.fire("BeforeTool", CALL)).success

@@ -1,0 +1,80 @@
+"""Every test of the process layer runs on each event loop, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+import uvloop
+
+from tests.process.run.runs import bash, marked
+from tests.support.processes import DEADLINE, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "asyncio": asyncio.new_event_loop,
+    "uvloop": uvloop.new_event_loop,
+}
+
+WAYS = {
+    "pidfd": (),
+    "thread": ("pidfd_open",),
+    "thread without waitid": ("pidfd_open", "waitid"),
+}
+"""The ways to wait for the end of a process, by what the system lacks."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    return LOOPS
+
+
+@pytest.fixture(params=list(LOOPS))
+def new_loop(request: pytest.FixtureRequest) -> Callable[[], asyncio.AbstractEventLoop]:
+    return LOOPS[request.param]
+
+
+@pytest.fixture(params=list(WAYS))
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test runs once with each way of waiting for the end."""
+    for name in WAYS[request.param]:
+        monkeypatch.delattr(os, name, raising=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _what_stays_open_is_open() -> None:
+    """uvloop opens descriptors that it never closes. The watchdog keeps two, and starts its shell once."""
+    uvloop.new_event_loop().close()
+    asyncio.run(bash("sleep 0.1"))
+    until(lambda: not any(thread.name == "start the watchdog" for thread in threading.enumerate()))
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    """``clean``: no descriptor, no thread, no zombie, no process is left by any of these tests."""
+    before = _descriptors(), threading.enumerate()
+    yield
+    give_up = time.monotonic() + DEADLINE  # what was just killed may still be ending, and so may threads
+    while (left := marked()) and time.monotonic() < give_up:
+        time.sleep(0.01)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)  # this test fails, but not all that follow
+    assert left == []
+    # Threads of an earlier test may end meanwhile.
+    while not set(threading.enumerate()) <= set(before[1]) and time.monotonic() < give_up:
+        time.sleep(0.01)
+    assert set(threading.enumerate()) <= set(before[1])
+    assert _descriptors() == before[0]
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def _descriptors() -> list[str]:
+    return sorted(os.listdir("/dev/fd"))

@@ -1,0 +1,394 @@
+"""D-28: what runs is what was approved, compared before every start."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import py_compile
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from llxprt_hooks import (
+    Config,
+    GenerateContentParameters,
+    HookEventName,
+    ToolResult,
+    execute_tool_with_hooks,
+    fire_before_model_hook,
+    fire_before_tool_hook,
+)
+from llxprt_hooks.settings.trust import covered_files
+from llxprt_hooks.settings.trust.covered_files import CoveredFiles
+from tests.support.engine_project import EngineProject
+from tests.support.project import hooks_of
+
+if TYPE_CHECKING:
+    from tests.support.engine_project import Ready, Texts
+
+SCRIPT = ".llxprt/hooks/guard.sh"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> EngineProject:
+    return EngineProject(tmp_path)
+
+
+def guarded(project: EngineProject, event: str = "BeforeTool", *, approved: bool = True, **fields: Any) -> Config:
+    """An approved project whose hook records that it ran, and allows."""
+    project.write(SCRIPT, f"#!/bin/sh\necho ran >> {project.note('guard')}\n", 0o755)
+    hook: Any = {"name": "guard", "command": f"$LLXPRT_PROJECT_DIR/{SCRIPT}", **fields}
+    project.put("project", {"enableHooks": True, "hooks": hooks_of({event: hook})})
+    if approved:
+        project.approve()
+    return Config.load(project.root)
+
+
+async def tool(config: Config) -> ToolResult:
+    return await execute_tool_with_hooks(config, "write_file", {}, lambda _: "RAN")
+
+
+def overwrite(project: EngineProject) -> None:
+    """Without another size: only the times differ."""
+    file = project.root / SCRIPT
+    file.write_text(file.read_text().replace("ran", "RUN"))
+
+
+def replace(project: EngineProject) -> None:
+    new = project.write(".llxprt/hooks/new", "#!/bin/sh\nexit 0\n", 0o755)
+    new.rename(project.root / SCRIPT)
+
+
+def keep_times(project: EngineProject) -> None:
+    file = project.root / SCRIPT
+    before = file.stat()
+    overwrite(project)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+CHANGES: dict[str, tuple[Callable[[EngineProject], object], str]] = {
+    "overwritten": (overwrite, SCRIPT),
+    "times set back": (keep_times, SCRIPT),
+    "replaced": (replace, SCRIPT),
+    "deleted": (lambda project: (project.root / SCRIPT).unlink(), SCRIPT),
+    "module beside it": (lambda project: project.write(".llxprt/hooks/json.py"), ".llxprt/hooks/json.py"),
+    "new folder": (lambda project: project.write(".llxprt/lib/x.py"), ".llxprt/lib/x.py"),
+}
+
+
+@pytest.mark.parametrize(("change", "name"), CHANGES.values(), ids=CHANGES)
+async def test_a_script_that_changed_in_the_session_does_not_run_and_blocks(
+    project: EngineProject, change: Callable[[EngineProject], object], name: str
+) -> None:
+    config = guarded(project)
+    assert (await tool(config)).llm_content == "RAN"
+
+    change(project)
+    result = await tool(config)
+
+    assert project.notes("guard") == ["ran"]
+    assert "RAN" not in result.llm_content
+    assert f"{name} has changed since the project was approved" in result.llm_content
+    assert "`llxprt-hooks trust`" in result.llm_content
+
+
+async def test_the_warning_says_why_a_changed_script_blocks(project: EngineProject, warnings_of_engine: Texts) -> None:
+    config = guarded(project)
+    overwrite(project)
+
+    await tool(config)
+
+    [warning] = warnings_of_engine()
+    assert "The call is blocked, because the agent itself may have changed the script" in warning
+    assert "failClosed" not in warning
+
+
+async def test_a_script_that_changes_while_its_hook_waits_for_another_does_not_run(project: EngineProject) -> None:
+    project.write(SCRIPT, f"#!/bin/sh\necho ran >> {project.note('guard')}\n", 0o755)
+    changes_it = f"sleep 0.3; echo '# changed' >> $LLXPRT_PROJECT_DIR/{SCRIPT}"
+    hooks = hooks_of({"BeforeTool": [changes_it, f"$LLXPRT_PROJECT_DIR/{SCRIPT}"]})
+    project.put("project", {"enableHooks": True, "hooks": hooks})
+    project.approve()
+
+    result = await tool(Config.load(project.root, max_processes=1))
+
+    assert f"{SCRIPT} has changed since the project was approved" in str(result.llm_content)
+    assert not project.note("guard").exists()
+
+
+async def test_it_runs_again_once_it_is_as_it_was(project: EngineProject) -> None:
+    config = guarded(project)
+    script = (project.root / SCRIPT).read_text()
+    overwrite(project)
+    assert (await tool(config)).llm_content != "RAN"
+
+    project.write(SCRIPT, script, 0o755)
+
+    assert (await tool(config)).llm_content == "RAN"
+
+
+async def test_files_that_the_approval_does_not_cover_may_change(project: EngineProject) -> None:
+    config = guarded(project)
+
+    for name in ("main.py", ".llxprt/state/log", ".llxprt/hooks/__pycache__/x.cpython-311.pyc"):
+        project.write(name, bytes(16))
+        assert (await tool(config)).llm_content == "RAN"
+
+
+async def test_an_edit_counts_after_another_approval_and_a_reload(project: EngineProject) -> None:
+    config = guarded(project)
+    overwrite(project)
+    project.approve()
+
+    assert (await tool(config)).llm_content != "RAN"
+    config.reload()
+    assert (await tool(config)).llm_content == "RAN"
+
+
+async def test_an_approval_for_one_process_covers_only_loaded_hooks(
+    project: EngineProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+    config = guarded(project, approved=False)
+    assert (await tool(config)).llm_content == "RAN"
+
+    overwrite(project)
+
+    assert (await tool(config)).llm_content != "RAN"
+
+
+async def test_hooks_of_a_program_and_of_the_user_are_not_compared(project: EngineProject) -> None:
+    command = {"type": "command", "command": f"$LLXPRT_PROJECT_DIR/{SCRIPT}"}
+    program = Config(enable_hooks=True, working_dir=project.root, hooks={"BeforeTool": [{"hooks": [command]}]})
+    guarded(project)
+    project.configure(level="user", BeforeTool=command)
+    project.files["project"].unlink()
+    user = Config.load(project.root)
+    overwrite(project)
+
+    for config in (program, user):
+        assert (await tool(config)).llm_content == "RAN"
+    assert project.notes("guard") == ["RUN", "RUN"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_no_other_hook_undoes_the_block_of_a_model_call(
+    project: EngineProject, llm_request: GenerateContentParameters, first: bool
+) -> None:
+    project.write(SCRIPT, "#!/bin/sh\n", 0o755)
+    hooks = [f"./{SCRIPT}", """echo '{"decision": "allow"}'"""]
+    project.configure(BeforeModel=hooks if first else hooks[::-1])
+    project.approve()
+    config = Config.load(project.root)
+    project.write(SCRIPT, "#!/bin/sh\nexit 0\n", 0o755)
+
+    result = await fire_before_model_hook(config, llm_request)
+
+    assert result.blocked
+    assert "has changed since" in (result.reason or "")
+
+
+async def test_where_the_event_cannot_block_it_is_a_failed_hook(project: EngineProject, ready: Ready) -> None:
+    handler = await ready(guarded(project, "SessionStart"))
+    overwrite(project)
+
+    result = await handler.fire_session_start_event()
+
+    assert not result.success
+    assert result.final_output is None
+    assert "was not started" in str(result.errors[0])
+    assert project.notes("guard") == []
+
+
+async def test_a_failed_hook_with_fail_closed_still_ends_a_chain(project: EngineProject, ready: Ready) -> None:
+    handler = await ready(guarded(project, "AfterTool", failClosed=True))
+    overwrite(project)
+
+    result = await handler.fire_after_tool_event("write_file", {}, ToolResult(llm_content="x"))
+
+    assert result.results[0].output is not None
+    assert result.results[0].output.is_blocking_decision()
+    assert result.results[0].event_name is HookEventName.AFTER_TOOL
+
+
+async def test_what_cannot_be_read_any_more_blocks(project: EngineProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = guarded(project)
+    overwrite(project)
+    monkeypatch.setattr(covered_files, "MAX_TREE_FILES", 0)
+
+    output = await fire_before_tool_hook(config, "write_file", {})
+
+    assert output is not None
+    assert "cannot be compared with what was approved" in output.get_effective_reason()
+
+
+async def test_many_changes_are_counted(project: EngineProject) -> None:
+    config = guarded(project)
+    for number in range(5):
+        project.write(f".llxprt/{number}")
+
+    output = await fire_before_tool_hook(config, "write_file", {})
+
+    assert output is not None
+    assert ".llxprt/0, .llxprt/1, .llxprt/2 and 2 more have changed" in output.get_effective_reason()
+
+
+class TestCost:
+    def test_nothing_is_read_while_nothing_has_changed(
+        self, project: EngineProject, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        covered = covering(project, age=60)
+        monkeypatch.setattr(os, "open", forbidden)
+        monkeypatch.setattr(os, "scandir", forbidden)
+
+        assert [covered.changes() for _ in range(3)] == [(), (), ()]
+
+    def test_after_a_change_elsewhere_only_names_are_read(
+        self, project: EngineProject, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        covered = covering(project, age=60)
+        project.write("main.py")
+        later = time.time_ns() + 60 * 10**9
+        monkeypatch.setattr(time, "time_ns", lambda: later)
+        monkeypatch.setattr(os, "open", forbidden)
+
+        assert covered.changes() == ()
+
+    def test_a_file_that_changed_a_moment_ago_is_read_again(
+        self, project: EngineProject, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Else a second change, within the same tick of the file system's clock, would go unseen."""
+        covered = covering(project, age=0)
+        read: list[str] = []
+        opened = os.open
+
+        def recording(path: Any, *arguments: Any) -> int:
+            read.append(str(path))
+            return opened(path, *arguments)
+
+        monkeypatch.setattr(os, "open", recording)
+
+        assert covered.changes() == ()
+        assert str(project.root / SCRIPT) in read
+
+    def test_the_target_of_a_broken_link_is_noticed_later(
+        self, project: EngineProject, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        project.write(SCRIPT)
+        (project.root / SCRIPT).with_name("later.py").symlink_to(project.folder / "later.py")
+        covered = covering(project, age=60)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "scandir", forbidden)
+            assert covered.changes() == ()
+
+        project.write(project.folder / "later.py")
+        assert covered.changes() == (".llxprt/hooks/later.py",)
+
+    def test_a_link_that_breaks_is_noticed(self, project: EngineProject) -> None:
+        project.write(SCRIPT)
+        target = project.write(project.folder / "target.py")
+        (project.root / SCRIPT).with_name("link.py").symlink_to(target)
+        covered = covering(project, age=60)
+        target.unlink()
+
+        assert covered.changes() == (".llxprt/hooks/link.py",)
+
+    def test_it_may_be_called_in_any_thread(self, project: EngineProject) -> None:
+        covered = covering(project, age=60)
+        found: list[tuple[str, ...]] = []
+        threads = [threading.Thread(target=lambda: found.append(covered.changes())) for _ in range(8)]
+        overwrite(project)
+
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert found == [(SCRIPT,)] * 8
+
+
+def covering(project: EngineProject, *, age: int) -> CoveredFiles:
+    """The files of a project, as they look ``age`` seconds after the last change."""
+    project.write(SCRIPT, "ran\n", 0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "time_ns", lambda: (project.root / SCRIPT).stat().st_ctime_ns + age * 10**9)
+        return CoveredFiles([f"sh {SCRIPT}"], project.root)
+
+
+def forbidden(*arguments: object) -> Any:
+    raise AssertionError(f"read {arguments}")
+
+
+async def test_a_comparison_that_breaks_blocks(project: EngineProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: CoveredFiles) -> list[str]:
+        raise RuntimeError("out of order")
+
+    config = guarded(project)
+    monkeypatch.setattr(CoveredFiles, "changes", broken)
+
+    result = await tool(config)
+
+    assert "could not be compared with what was approved: out of order" in str(result.llm_content)
+    assert not project.note("guard").exists()
+
+
+PYTHON = sys.executable
+GUARD = """import os, sys
+sys.path.append(os.path.dirname(os.path.realpath(__file__)))
+import helper
+try:
+    import extra
+except ImportError:
+    pass
+sys.exit(helper.check())
+"""
+OWN, OTHER = ".llxprt/hooks", "tools"
+
+# The folder of the guard, and the command that starts it.
+PYTHON_STARTS = {
+    "a script": (OTHER, f"{PYTHON} tools/guard.py"),
+    "without variables": (OTHER, f"{PYTHON} -E tools/guard.py"),
+    "isolated": (OTHER, f"{PYTHON} -I tools/guard.py"),
+    "a module": (OTHER, f"{PYTHON} -m tools.guard"),
+    "a shell": (OTHER, f"cd tools && {PYTHON} -E guard.py"),
+    "a script of the hooks": (OWN, f"{PYTHON} {OWN}/guard.py"),
+    "isolated, a script of the hooks": (OWN, f"{PYTHON} -I {OWN}/guard.py"),
+    "a shebang": (OWN, f"$LLXPRT_PROJECT_DIR/{OWN}/guard"),
+    "a shebang without variables": (OWN, f"$LLXPRT_PROJECT_DIR/{OWN}/guard-E"),
+    "a script that clears the environment": (OWN, f"$LLXPRT_PROJECT_DIR/{OWN}/guard.sh"),
+}
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
+@pytest.mark.parametrize("start", PYTHON_STARTS)
+@pytest.mark.parametrize("forgery", ["cached", "beside it"])
+async def test_byte_code_does_not_run_in_place_of_an_approved_module(
+    project: EngineProject, forgery: str, start: str, warm: bool
+) -> None:
+    """Python compares byte code with its source by time and size, or by a hash, which an attacker knows."""
+    folder, command = PYTHON_STARTS[start]
+    helper = project.write(f"{folder}/helper.py", "def check():\n    return 2\n")
+    project.write(f"{folder}/guard.py", GUARD)
+    for name, opening in {"guard": f"#!{PYTHON}\n", "guard-E": f"#!{PYTHON} -E\n"}.items():
+        project.write(f"{folder}/{name}", opening + GUARD, 0o755)
+    project.write(f"{folder}/guard.sh", f"#!/bin/sh\nexec env -i {PYTHON} {folder}/guard.py\n", 0o755)
+    hook: Any = {"name": "guard", "command": command, "warm": warm}
+    project.put("project", {"enableHooks": True, "hooks": hooks_of({"BeforeTool": hook})})
+    project.approve()
+    config = Config.load(project.root)
+    assert (await tool(config)).llm_content == "Blocked by hook"
+
+    forged = project.write("forged.py", "def check():\n    return 0\nopen('ran', 'w')\n")
+    cached = Path(importlib.util.cache_from_source(str(helper)))
+    if forgery == "beside it":  # without a source
+        cached = helper.parent / "extra.pyc"
+    py_compile.compile(str(forged), str(cached), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    result = await tool(config)
+
+    assert not (project.root / "ran").exists()
+    assert f"{cached.relative_to(project.root)} has changed" in result.llm_content
