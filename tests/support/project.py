@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from llxprt_hooks.trust.status import TrustState, grant_trust, trust_status
+from llxprt_hooks.settings.trust.status import TrustState, grant_trust, trust_status
 from tests.support.processes import until
 
 if TYPE_CHECKING:
@@ -137,8 +137,12 @@ class Project:
         )
 
     def payloads(self, name: str = "hook") -> list[dict[str, Any]]:
-        """What a hook read from its stdin, run by run."""
-        return [json.loads(line) for line in self.notes(f"{name}.payloads")]
+        """What a hook read from its stdin, in the order of the events.
+
+        Nobody awaits the hooks of most events, so that of a later event may have written its note first.
+        """
+        read = [json.loads(line) for line in self.notes(f"{name}.payloads")]
+        return sorted(read, key=lambda payload: str(payload.get("timestamp", "")))
 
     def order(self) -> list[str]:
         """The names of the hooks, in the order in which they ran."""
