@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -343,7 +344,10 @@ def _print_allowed(console: Console, trial: Trial, effect: str) -> None:
 
 
 def _indented(value: Mapping[str, Any]) -> str:
-    return decode_text(msgspec.json.format(write_json(value), indent=2))
+    written = write_json(value)
+    with suppress(msgspec.DecodeError):  # half of a surrogate pair: it is shown on one line
+        written = msgspec.json.format(written, indent=2)
+    return decode_text(written)
 
 
 def _print_block(console: Console, title: str, text: str) -> None:
