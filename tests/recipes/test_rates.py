@@ -5,7 +5,10 @@ A corpus has attacks and harmless calls in families. The scripts are imported, n
 
 from __future__ import annotations
 
+import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -142,3 +145,20 @@ def test_the_rates_of_ci_safety_net_are_as_stated(tmp_path: Path) -> None:
         return module.reason_to_block({"tool_name": tool, "tool_input": given, "cwd": str(tmp_path)})
 
     check("ci-safety-net", judge)
+
+
+def test_the_benchmark_counts_what_guards_catch_on_a_list(tmp_path: Path) -> None:
+    items = [
+        {"label": "deny", "tool": "run_shell_command", "text": "rm -rf /"},
+        {"label": "deny", "tool": "run_shell_command", "text": "ls"},
+        {"label": "allow", "tool": "run_shell_command", "text": "git status"},
+    ]
+    lines = [json.dumps(item) for item in items]
+    with gzip.open(tmp_path / "dippy.jsonl.gz", "wt") as opened:
+        opened.write("\n".join(lines))
+
+    command = [sys.executable, "bench/guards.py", "--lists", str(tmp_path), "--only", "dippy", "--json"]
+    printed = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, check=True).stdout
+
+    [score] = json.loads(printed)
+    assert (score["attacks"], score["caught"], score["harmless"], score["false_alarms"]) == (2, 1, 1, 0)
