@@ -13,7 +13,7 @@ SEARCHED = ("src", "tests", "docs", "bench", "examples", "README.md", "CHANGELOG
 
 _DECISION = re.compile(r"\bD-\d+\b")
 _OUTSIDE = re.compile(r"\b(?:[Rr]uling|[Ii]ssue) \d+\b|\bDESIGN\b")
-_NUMBERED = re.compile(r"(D-\d\d) \S.*")
+_NUMBERED = re.compile(r"(D-\d+) \S.*")
 
 
 def texts() -> Iterator[tuple[Path, str]]:

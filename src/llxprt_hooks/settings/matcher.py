@@ -21,6 +21,7 @@ Matches: TypeAlias = Callable[[str], bool]
 _PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
 
 _ANYTHING = ("", "*")
+_MCP_PREFIX = "mcp__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,20 @@ def compile_matcher(event_name: HookEventName, matcher: str | None) -> Matches:
     """
     text = trimmed(matcher)
     return _everything if text in _ANYTHING else _COMPILERS[event_name](text)
+
+
+def own_names(tool_name: str) -> tuple[str, ...]:
+    """The names that a tool of an MCP server may have there; none for other tools.
+
+    >>> own_names("mcp__shop__refund"), own_names("refund")
+    (('refund',), ())
+
+    The name of a server may contain ``__`` like that of a tool. Then each reading counts.
+    """
+    if not tool_name.startswith(_MCP_PREFIX):
+        return ()
+    _, *names = tool_name.removeprefix(_MCP_PREFIX).split("__")
+    return tuple(name for start in range(len(names)) if (name := "__".join(names[start:])))
 
 
 def is_invalid(event_name: HookEventName, matcher: str | None) -> bool:

@@ -54,6 +54,26 @@ class TestSelecting:
     ) -> None:
         assert planned(registry_of(self.hooks), BEFORE_TOOL, tool_name) == expected
 
+    @pytest.mark.parametrize(
+        ("matcher", "tool_name", "is_planned"),
+        [
+            ("^refund$", "mcp__shop__refund", True),
+            ("^mcp__shop__refund$", "mcp__shop__refund", True),
+            ("^mcp__shop__", "mcp__shop__refund", True),
+            ("^refund$", "mcp__my__shop__refund", True),
+            ("^refund__all$", "mcp__shop__refund__all", True),
+            ("^shop$", "mcp__shop__refund", False),
+            ("^refund$", "mcp__refund", False),
+            ("^refund$", "shop__refund", False),
+            ("^refund$", "mcp__shop__list", False),
+        ],
+    )
+    def test_a_tool_of_an_mcp_server_is_matched_under_its_full_name_and_its_own(
+        self, matcher: str, tool_name: str, is_planned: bool
+    ) -> None:
+        registry = registry_of({"BeforeTool": [group("guard", matcher=matcher)]})
+        assert planned(registry, BEFORE_TOOL, tool_name) == (["guard"] if is_planned else [])
+
     @pytest.mark.requirement("HOOK-021", "HOOK-022")
     async def test_each_tool_that_is_called_runs_its_own_hooks(self, folder: Path) -> None:
         matchers = {"writes": "write_.*", "reads": "^read_", "all": None}

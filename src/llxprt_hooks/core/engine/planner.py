@@ -11,7 +11,7 @@ from msgspec import structs
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core.engine.plan import ExecutionPlan
 from llxprt_hooks.settings.definitions import HookScope
-from llxprt_hooks.settings.matcher import is_for_all
+from llxprt_hooks.settings.matcher import is_for_all, own_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -121,11 +121,12 @@ _Considered: TypeAlias = "tuple[HookRegistryEntry, Skip | None, HookRegistryEntr
 
 def _considered(entries: Iterable[HookRegistryEntry], subject: str | None) -> Iterator[_Considered]:
     disabled, not_matched = Skip.DISABLED, Skip.NOT_MATCHED  # looked up once: there may be thousands of hooks
+    others = () if subject is None else own_names(subject)  # a guard for `refund` is one for that of any server (D-110)
     running: dict[str, HookRegistryEntry] = {}
     for entry in entries:
         if not entry.enabled:
             yield entry, disabled, entry
-        elif subject is not None and not entry.matches(subject):
+        elif subject is not None and not entry.matches(subject) and not (others and any(map(entry.matches, others))):
             yield entry, not_matched, entry
         else:
             first = running.setdefault(entry.config.deduplication_key, entry)
