@@ -154,6 +154,29 @@ async def test_a_client_that_validates_accepts_what_hooks_said(sandbox: Project)
     assert schemas["write_file"] is not None
 
 
+@pytest.mark.parametrize("matcher", ["^write_file$", "^mcp__shop__write_file$"])
+async def test_a_guard_for_a_tool_holds_whatever_the_server_is_called(matcher: str, sandbox: Project) -> None:
+    command = sandbox.hook(says={"decision": "deny", "reason": "not here"})
+    sandbox.configure(BeforeTool={"matcher": matcher, "hooks": [{"type": "command", "command": command}]})
+    sandbox.approve()
+    tools = Tools()
+    async with Client(server_of(tools, HooksMiddleware.load(sandbox.root, server_name="shop"))) as client:
+        assert text_of((await client.call_tool(*NOTE)).content) == "not here"
+    assert tools.runs == []
+    assert sandbox.payloads()[0]["tool_name"] == "mcp__shop__write_file"
+
+
+@pytest.mark.requirement("HOOK-159")
+async def test_what_hooks_say_to_the_model_is_marked_as_not_for_the_user(sandbox: Project) -> None:
+    says = {"systemMessage": "careful", "hookSpecificOutput": {"additionalContext": "run the tests"}}
+    sandbox.configure(AfterTool=sandbox.hook(says=says))
+    sandbox.approve()
+    async with Client(server_of(Tools(), HooksMiddleware.load(sandbox.root))) as client:
+        content = (await client.call_tool(*NOTE)).content
+    audiences = {text_of([block]): block.annotations and block.annotations.audience for block in content}
+    assert audiences == {"wrote a.txt": None, "run the tests": ["assistant"], "[System] careful": ["assistant"]}
+
+
 async def test_arguments_that_are_not_an_object(sandbox: Project) -> None:
     sandbox.configure(BeforeTool=sandbox.hook())
     sandbox.approve()

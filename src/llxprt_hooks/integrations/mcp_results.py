@@ -58,19 +58,19 @@ def tool_result(result: Mapping[str, Any]) -> ToolResult:
 
 def effects(result: Mapping[str, Any], outcome: ToolResult) -> JSON | None:
     """Return the fields of a result that hooks changed; None if they said nothing. ``structuredContent`` must go."""
-    said = [*outcome.additions]
-    if outcome.stop_reason is not None:
-        said.append(f"[System] A hook stopped the agent: {outcome.stop_reason}")
+    said = [*map(_note, outcome.additions)]
+    if outcome.stop_reason is not None:  # for the user as well
+        said.append(text_block(f"[System] A hook stopped the agent: {outcome.stop_reason}"))
     if not said and not outcome.suppress_display:
         return None
-    blocks = [*_blocks(result), *map(text_block, said)]
+    blocks = [*_blocks(result), *said]
     return {"content": [_for_model(block) for block in blocks] if outcome.suppress_display else blocks}
 
 
 def refusal(outcome: ToolResult) -> JSON:
     """Return the result of a call that hooks did not let run."""
     reason = (outcome.error or {}).get("message") or outcome.stop_reason or ""
-    return {"content": [*map(text_block, (reason, *outcome.additions))], "isError": True}
+    return {"content": [text_block(reason), *map(_note, outcome.additions)], "isError": True}
 
 
 def text_block(text: str) -> JSON:
@@ -81,6 +81,11 @@ def text_block(text: str) -> JSON:
 def _blocks(result: Mapping[str, Any]) -> list[Any]:
     content = result.get("content")
     return content if isinstance(content, list) else []
+
+
+def _note(text: str) -> JSON:
+    """Return what a hook says to the model; clients that show results leave it out (HOOK-159)."""
+    return {**text_block(text), "annotations": FOR_MODEL}
 
 
 def _for_model(block: Any) -> Any:
