@@ -456,6 +456,29 @@ def test_a_recorded_execution_can_be_fired_again_by_its_id(world: CliProject, ev
     assert f"llxprt-hooks fire --from-log {identity[:8]}" in world.run("log", identity).stdout
 
 
+@pytest.mark.parametrize("way", ["input", "log"])
+def test_a_recorded_folder_is_shown_to_hooks_and_chooses_no_program(world: CliProject, way: str) -> None:
+    program = "echo {}; pwd; echo $LLXPRT_PROJECT_DIR"
+    for folder, name in ((world.root, "approved"), (world.root / "vendor", "other")):
+        script = folder / ".llxprt/hooks/guard.sh"
+        script.parent.mkdir(parents=True, exist_ok=True)
+        script.write_text(f"#!/bin/sh\ncat\n{program.format(name)}\n")
+        script.chmod(0o755)
+    world.configure(BeforeTool="$LLXPRT_PROJECT_DIR/.llxprt/hooks/guard.sh")
+    payload = {**RECORDED, "cwd": str(world.root / "vendor")}
+    given = (
+        ["--input", json.dumps(payload)]
+        if way == "input"
+        else ["--from-log", recorded_execution(world, payload=payload)]
+    )
+
+    [result] = world.run("fire", "BeforeTool", *given, "--json").json["results"]
+
+    seen, ran, started_in, project = result["stdout"].replace("}approved", "}\napproved").splitlines()
+    assert json.loads(seen)["cwd"] == payload["cwd"]
+    assert (ran, started_in, project) == ("approved", str(world.root), str(world.root))
+
+
 def test_an_execution_that_cannot_be_fired_again_is_one_sentence(world: CliProject) -> None:
     assert "no recorded execution has the id 12ab" in world.run("fire", "--from-log", "12ab").sentence()
     large = recorded_execution(world, payload={**RECORDED, "tool_input": {"content": "x" * 300_000}})

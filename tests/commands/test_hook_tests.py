@@ -48,6 +48,17 @@ def test_a_test_passes_if_hooks_decide_what_it_expects(guarded: CliProject, call
     assert run.stderr == ""
 
 
+def test_the_folder_in_a_test_is_only_shown_to_hooks(world: CliProject, call: Call) -> None:
+    world.configure(BeforeTool={"name": "guard", "command": "cat >/dev/null; ./guard.sh"})
+    for folder, decision in (("", "block"), ("vendor/", "allow")):
+        script = world.write(f"{folder}guard.sh", f"""#!/bin/sh\necho '{{"decision": "{decision}"}}'\n""")
+        script.chmod(0o755)
+    given = {**WRITE, "cwd": str(world.root / "vendor")}
+    world.write("vendor/x.hooktest.json", json.dumps([a_test(input=given, expect={"decision": "block"})]))
+
+    assert call("test", "vendor").status == 0
+
+
 def test_a_failed_test_shows_the_difference_and_the_status_is_1(guarded: CliProject, call: Call) -> None:
     expect = {"decision": "allow", "reason": "no keys", "output": {"systemMessage": "hello"}}
     guarded.write(FILE, a_test(name="a secret", input=SECRET, expect=expect))

@@ -86,7 +86,7 @@ def run_hooks(tmp_path: Path) -> RunHooks:
         cwd: Path = tmp_path,
     ) -> list[HookExecutionResult]:
         configs = [HookConfig("command", CommandSpec(command), milliseconds) for command in commands]
-        runner = HookRunner(output_limit=output_limit)
+        runner = HookRunner(working_dir=lambda: str(cwd), output_limit=output_limit)
         return await runner.execute_hooks_parallel(configs, event, {"cwd": str(cwd), "hook_event_name": event.value})
 
     return run

@@ -59,7 +59,7 @@ def aggregated(event: HookEventName, *endings: Completed) -> AggregatedHookResul
     """Return the result of these endings, with all steps of the engine: chain, merge and record."""
     results, hook_input = [], dict(INPUT)
     for ending in endings:
-        result = HookRun(A_HOOK, EventRun(event, hook_input, Runtime(lambda scope: {}))).ended(ending)
+        result = HookRun(A_HOOK, EventRun(event, hook_input, Runtime(lambda scope: {}, lambda: "/"))).ended(ending)
         results.append(result)
         if result.output is not None:
             hook_input = dict(apply_hook_output_to_input(event, hook_input, result.output))

@@ -54,7 +54,7 @@ def failed(warning: str = "") -> Completed:
 
 def result_of(ending: Completed, event: HookEventName, duration: float = 1.0) -> HookExecutionResult:
     """The record of a hook whose process ended so."""
-    run = HookRun(A_HOOK, EventRun(event, {}, Runtime(lambda scope: {})))
+    run = HookRun(A_HOOK, EventRun(event, {}, Runtime(lambda scope: {}, lambda: "/")))
     return replace(run.ended(ending), duration=duration)
 
 

@@ -99,7 +99,9 @@ async def run(
     """Run one hook for real; ``fields`` are those of the hook (``timeout``)."""
     hooks = [hook(command, **fields)]
     async with asyncio.timeout(DEADLINE):
-        [result] = await HookRunner().execute_hooks_parallel(hooks, event_name, payload(event_name, cwd))
+        [result] = await HookRunner(working_dir=lambda: str(cwd)).execute_hooks_parallel(
+            hooks, event_name, payload(event_name, cwd)
+        )
     return result
 
 

@@ -19,7 +19,9 @@ BEFORE_TOOL = HookEventName.BEFORE_TOOL
 async def chain(project: Path, event_name: HookEventName, *commands: str, **fields: Any) -> list[HookExecutionResult]:
     """Run hooks one after another."""
     hooks = [hook(command) for command in commands]
-    return await HookRunner().execute_hooks_sequential(hooks, event_name, payload(event_name, project, **fields))
+    return await HookRunner(working_dir=lambda: str(project)).execute_hooks_sequential(
+        hooks, event_name, payload(event_name, project, **fields)
+    )
 
 
 def alone(name: str) -> str:
@@ -46,7 +48,9 @@ class TestSideBySide:
     async def test_all_end_and_the_results_are_in_plan_order_whichever_ends_first(self, folder: Path) -> None:
         hooks = [hook("sleep 0.3; echo slow"), hook("echo no >&2; exit 2"), hook("exit 1"), hook("echo quick")]
 
-        results = await HookRunner().execute_hooks_parallel(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, folder))
+        results = await HookRunner(working_dir=lambda: str(folder)).execute_hooks_parallel(
+            hooks, BEFORE_TOOL, payload(BEFORE_TOOL, folder)
+        )
 
         assert [(result.hook_config, result.exit_code) for result in results] == list(
             zip(hooks, [0, 2, 1, 0], strict=True)
@@ -59,7 +63,7 @@ class TestSideBySide:
         hooks = [hook(says(changed, saw=f"saw-{index}")) for index in range(3)]
         sent = payload(BEFORE_TOOL, folder)
 
-        await HookRunner().execute_hooks_parallel(hooks, BEFORE_TOOL, sent)
+        await HookRunner(working_dir=lambda: str(folder)).execute_hooks_parallel(hooks, BEFORE_TOOL, sent)
 
         assert [seen(folder, f"saw-{index}") for index in range(3)] == [sent] * 3
 
@@ -137,7 +141,9 @@ class TestBlocking:
     async def test_in_parallel_a_block_does_not_keep_others_from_running(self, folder: Path) -> None:
         hooks = [hook(BLOCKS["exit code 2"]), hook("sleep 0.1; touch after")]
 
-        await HookRunner().execute_hooks_parallel(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, folder))
+        await HookRunner(working_dir=lambda: str(folder)).execute_hooks_parallel(
+            hooks, BEFORE_TOOL, payload(BEFORE_TOOL, folder)
+        )
 
         assert (folder / "after").exists()
 
@@ -199,7 +205,9 @@ class TestToolInput:
         sent = payload(BEFORE_TOOL, folder)
         change = {"hookSpecificOutput": {"tool_input": {"path": "safe", "options": {"x": 9}}}}
 
-        await HookRunner().execute_hooks_sequential([hook(says(change)), hook("true")], BEFORE_TOOL, sent)
+        await HookRunner(working_dir=lambda: str(folder)).execute_hooks_sequential(
+            [hook(says(change)), hook("true")], BEFORE_TOOL, sent
+        )
 
         assert sent == payload(BEFORE_TOOL, folder)
 

@@ -201,7 +201,9 @@ async def test_a_script_that_must_not_be_started_does_not_block_either(tmp_path:
     fields = {"BeforeTool": [{"hooks": [hook("touch ran")]}]}
     [definition], _ = read_definitions(HookSet(fields, before_start=lambda: "was changed"))
     payload = {"cwd": str(tmp_path), "tool_name": "x", "tool_input": {}}
-    [result] = await HookRunner().execute_hooks_parallel([definition.config], E.BEFORE_TOOL, payload)
+    [result] = await HookRunner(working_dir=lambda: str(tmp_path)).execute_hooks_parallel(
+        [definition.config], E.BEFORE_TOOL, payload
+    )
 
     assert result.output is None
     assert result.observed is not None

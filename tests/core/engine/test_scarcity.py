@@ -126,7 +126,7 @@ async def test_a_hook_without_descriptors_waits_until_another_has_ended(
 ) -> None:
     hooks = [hook(f"sleep 0.05; true {number}") for number in range(12)]
     caplog.set_level(logging.DEBUG, logger="llxprt:core:hooks:process")
-    runner = HookRunner()  # before the limit is lowered, which it would respect
+    runner = HookRunner(working_dir=lambda: str(folder))  # before the limit is lowered, which it would respect
 
     with descriptor_limit(len(os.listdir("/dev/fd")) + 24):
         results = await runner.execute_hooks_parallel(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, folder))
@@ -150,7 +150,9 @@ async def test_a_hook_that_could_be_started_but_not_watched_is_not_started_again
 
         fields = {"tool_input": {"value": Greedy()}}
         hook_input = payload(BEFORE_TOOL, folder, **fields)
-        [result] = await HookRunner().execute_hooks_parallel([hook("cat")], BEFORE_TOOL, hook_input)
+        [result] = await HookRunner(working_dir=lambda: str(folder)).execute_hooks_parallel(
+            [hook("cat")], BEFORE_TOOL, hook_input
+        )
 
     assert "this process has too many files open" in str(result.error)
     assert "cannot be started directly" not in caplog.text

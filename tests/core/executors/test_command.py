@@ -36,7 +36,9 @@ class TestStdin:
         assert plan is not None
         sent = payload(event_name, folder)
 
-        [result] = await HookRunner().execute_hooks_parallel(plan.hook_configs, event_name, sent)
+        [result] = await HookRunner(working_dir=lambda: str(folder)).execute_hooks_parallel(
+            plan.hook_configs, event_name, sent
+        )
 
         assert seen(folder, "stdin") == sent
         assert set(sent) == {"session_id", "cwd", "timestamp", "hook_event_name", "transcript_path"} | set(
@@ -49,7 +51,9 @@ class TestStdin:
     async def test_stdin_is_one_json_object_and_then_ends(self, size: int, folder: Path) -> None:
         sent = payload(BEFORE_TOOL, folder, tool_input={"content": "é" * size})
 
-        [result] = await HookRunner().execute_hooks_parallel([hook("cat; echo; echo end")], BEFORE_TOOL, sent)
+        [result] = await HookRunner(working_dir=lambda: str(folder)).execute_hooks_parallel(
+            [hook("cat; echo; echo end")], BEFORE_TOOL, sent
+        )
 
         document, end = result.stdout.removesuffix("\n").split("\n")
         assert json.loads(document) == sent
@@ -61,7 +65,9 @@ class TestStdin:
         sent = payload(BEFORE_TOOL, folder, tool_input=tool_input)
         commands = [hook(f"cat > stdin{number}") for number in range(hooks)]
 
-        running = asyncio.create_task(HookRunner().execute_hooks_parallel(commands, BEFORE_TOOL, sent))
+        running = asyncio.create_task(
+            HookRunner(working_dir=lambda: str(folder)).execute_hooks_parallel(commands, BEFORE_TOOL, sent)
+        )
         await asyncio.sleep(0)
         tool_input["content"] = "changed"
         await running
@@ -75,7 +81,9 @@ class TestStdin:
         sent = payload(BEFORE_TOOL, folder, tool_name="\ud800", tool_input={"\udfff": "a\ud800b", "nul": "\0"})
         read = f'{sys.executable} -c \'import json, sys; print(json.load(sys.stdin)["tool_input"]["nul"] == chr(0))\''
 
-        [result] = await HookRunner().execute_hooks_parallel([hook(read)], BEFORE_TOOL, sent)
+        [result] = await HookRunner(working_dir=lambda: str(folder)).execute_hooks_parallel(
+            [hook(read)], BEFORE_TOOL, sent
+        )
 
         assert result.stdout == "True\n"
 
@@ -85,7 +93,9 @@ class TestStdin:
         sent = payload(BEFORE_TOOL, folder, tool_input={"content": "x" * 5_000_000})
         command = f'{close}; sleep 0.1; echo \'{{"decision": "deny", "reason": "no"}}\'; echo note >&2'
 
-        [result] = await HookRunner().execute_hooks_parallel([hook(command)], BEFORE_TOOL, sent)
+        [result] = await HookRunner(working_dir=lambda: str(folder)).execute_hooks_parallel(
+            [hook(command)], BEFORE_TOOL, sent
+        )
 
         assert result.success
         assert result.error is None
@@ -160,7 +170,10 @@ class TestWhatCannotBeRun:
         plan = HookPlanner(registry).create_execution_plan(BEFORE_TOOL, "write_file")
         assert plan is not None
 
-        for execute in (HookRunner().execute_hooks_parallel, HookRunner().execute_hooks_sequential):
+        for execute in (
+            HookRunner(working_dir=lambda: str(folder)).execute_hooks_parallel,
+            HookRunner().execute_hooks_sequential,
+        ):
             failed, neighbour = await execute(plan.hook_configs, BEFORE_TOOL, payload(BEFORE_TOOL, folder))
 
             assert not failed.success
@@ -182,7 +195,7 @@ class TestWhatCannotBeRun:
     async def test_a_command_that_cannot_be_run_is_a_failed_hook_that_says_so(self, command: str, folder: Path) -> None:
         (folder / "directory").mkdir()
 
-        failed, neighbour = await HookRunner().execute_hooks_parallel(
+        failed, neighbour = await HookRunner(working_dir=lambda: str(folder)).execute_hooks_parallel(
             [hook(command), hook("echo neighbour")], BEFORE_TOOL, payload(BEFORE_TOOL, folder)
         )
 
@@ -192,13 +205,18 @@ class TestWhatCannotBeRun:
         assert neighbour.success
 
     async def test_without_hooks_there_are_no_results(self, folder: Path) -> None:
-        for execute in (HookRunner().execute_hooks_parallel, HookRunner().execute_hooks_sequential):
+        for execute in (
+            HookRunner(working_dir=lambda: str(folder)).execute_hooks_parallel,
+            HookRunner().execute_hooks_sequential,
+        ):
             assert await execute([], BEFORE_TOOL, payload(BEFORE_TOOL, folder)) == []
 
     async def test_a_result_names_its_hook(self, folder: Path) -> None:
         config = HookConfig("command", CommandSpec("true"), name="guard")
 
-        [result] = await HookRunner().execute_hooks_parallel([config], BEFORE_TOOL, payload(BEFORE_TOOL, folder))
+        [result] = await HookRunner(working_dir=lambda: str(folder)).execute_hooks_parallel(
+            [config], BEFORE_TOOL, payload(BEFORE_TOOL, folder)
+        )
 
         assert result.hook_config is config
 

@@ -68,7 +68,9 @@ class TestTimeIsOver:
     async def test_a_chain_continues_after_a_hook_out_of_time(self, folder: Path) -> None:
         hooks = [hook("sleep 30", timeout=100), hook("touch after")]
 
-        results = await HookRunner().execute_hooks_sequential(hooks, BEFORE_TOOL, payload(BEFORE_TOOL, folder))
+        results = await HookRunner(working_dir=lambda: str(folder)).execute_hooks_sequential(
+            hooks, BEFORE_TOOL, payload(BEFORE_TOOL, folder)
+        )
 
         assert [result.success for result in results] == [False, True]
         assert (folder / "after").exists()

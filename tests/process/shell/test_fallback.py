@@ -30,7 +30,9 @@ async def run(command: str, project: Path, **fields: Any) -> HookExecutionResult
     """Run one hook as the engine does, and forget how long it took."""
     hook = HookConfig("command", CommandSpec(command), **fields)
     payload = {"cwd": str(project), "hook_event_name": "BeforeTool", "tool_name": "x", "tool_input": {}}
-    [result] = await HookRunner().execute_hooks_parallel([hook], HookEventName.BEFORE_TOOL, payload)
+    [result] = await HookRunner(working_dir=lambda: str(project)).execute_hooks_parallel(
+        [hook], HookEventName.BEFORE_TOOL, payload
+    )
     return replace(result, duration=0.0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -44,6 +45,7 @@ class HookRunner:
     def __init__(
         self,
         *,
+        working_dir: Callable[[], str] = os.getcwd,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         max_processes: int = DEFAULT_MAX_PROCESSES,
         observer: HookObserver | None = None,
@@ -51,7 +53,7 @@ class HookRunner:
         warm: Callable[[], bool] = lambda: True,
     ) -> None:
         self._observer = observer
-        self._runtime = Runtime(inherited, output_limit, max_processes, warm)
+        self._runtime = Runtime(inherited, working_dir, output_limit, max_processes, warm)
 
     async def execute_hooks_parallel(
         self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput, event_id: str = ""

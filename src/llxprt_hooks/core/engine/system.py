@@ -91,6 +91,7 @@ class HookSystem:
             config,
             self._planner,
             HookRunner(
+                working_dir=lambda: config.working_dir,
                 output_limit=config.output_limit,
                 max_processes=config.max_processes,
                 observer=config.observer,

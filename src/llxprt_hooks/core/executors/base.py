@@ -98,6 +98,7 @@ class Runtime:
     def __init__(
         self,
         inherited: Callable[[HookScope], Mapping[str, str]],
+        working_dir: Callable[[], str],
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         max_processes: int = DEFAULT_MAX_PROCESSES,
         warm: Callable[[], bool] = lambda: True,
@@ -105,6 +106,8 @@ class Runtime:
         self._made: dict[Callable[[], Any], Any] = {}
         self.inherited = inherited
         """The part of this process's environment that hooks of a scope may have. The same object while unchanged."""
+        self.working_dir = working_dir
+        """Where hooks run. The ``cwd`` of a payload is data, which a file or a record may have given (D-105)."""
         self.output_limit = output_limit
         self.slots = ProcessSlots(max_processes)
         """An executor starts its processes through these: hooks beyond the limit wait (D-32)."""

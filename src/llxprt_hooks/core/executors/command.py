@@ -140,7 +140,7 @@ class _SpawnContexts:
         self._latest = dict.fromkeys(HookScope, SpawnContext({}, ""))
 
     def of(self, run: HookRun) -> SpawnContext:
-        scope, directory = run.config.scope, str(run.hook_input["cwd"])
+        scope, directory = run.config.scope, run.runtime.working_dir()
         latest = self._latest[scope]
         if latest.inherited is not run.environment or latest.directory != directory:
             latest = self._latest[scope] = SpawnContext(run.environment, directory)

@@ -105,7 +105,7 @@ class NatsExecutor(Executor[NatsSpec]):
             return run.failed(f"was not sent: {problem}")
         correlation_id = str(uuid.uuid4())
         request = encode_request(run.event.event_name, run.payload(), correlation_id)
-        address = NatsAddress(spec.servers, _path(spec.credentials, run.hook_input["cwd"]))
+        address = NatsAddress(spec.servers, _path(spec.credentials, run.runtime.working_dir()))
         try:
             async with asyncio.timeout(run.timeout_ms / 1000):
                 answer = await _ask(address, spec, request, run)
