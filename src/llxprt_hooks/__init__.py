@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.calls.tool import fire_after_tool_hook as fire_after_tool_hook
     from llxprt_hooks.core.calls.tool import fire_before_tool_hook as fire_before_tool_hook
     from llxprt_hooks.core.engine.event_handler import HookEventHandler as HookEventHandler
+    from llxprt_hooks.core.engine.guards import GuardMissingError as GuardMissingError
     from llxprt_hooks.core.engine.in_process_bus import InProcessMessageBus as InProcessMessageBus
     from llxprt_hooks.core.engine.messages import HookExecutionFailure as HookExecutionFailure
     from llxprt_hooks.core.engine.messages import HookExecutionRequest as HookExecutionRequest
@@ -99,11 +100,11 @@ if TYPE_CHECKING:
     from llxprt_hooks.events import PreCompressTrigger as PreCompressTrigger
     from llxprt_hooks.events import SessionEndReason as SessionEndReason
     from llxprt_hooks.events import SessionStartSource as SessionStartSource
+    from llxprt_hooks.events import UnknownEventError as UnknownEventError
     from llxprt_hooks.fleet.audit.log import HookLog as HookLog
     from llxprt_hooks.fleet.nats_bus import NatsMessageBus as NatsMessageBus
     from llxprt_hooks.hooks import Hooks as Hooks
     from llxprt_hooks.hooks import SyncHooks as SyncHooks
-    from llxprt_hooks.hooks import UnknownEventError as UnknownEventError
     from llxprt_hooks.model.conversation import Turn as Turn
     from llxprt_hooks.model.format import GenerateContentParameters as GenerateContentParameters
     from llxprt_hooks.model.format import HookFormat as HookFormat
@@ -128,6 +129,7 @@ __version__ = "0.3.0"
 
 _EXPORTS = {
     "fleet.audit.log": "HookLog",
+    "core.engine.guards": "GuardMissingError",
     "core.engine.in_process_bus": "InProcessMessageBus",
     "fleet.nats_bus": "NatsMessageBus",
     "core.engine.messages": "HookExecutionFailure HookExecutionRequest HookExecutionResponse MessageBus MessageBusType "
@@ -141,8 +143,8 @@ _EXPORTS = {
     "ProcessedHookResult",
     "core.engine.session": "Session StopRequested",
     "core.engine.system": "HookSystem HookSystemNotInitializedError HookSystemStatus",
-    "events": "HookEventName NotificationType PreCompressTrigger SessionEndReason SessionStartSource",
-    "hooks": "Hooks SyncHooks UnknownEventError",
+    "events": "HookEventName NotificationType PreCompressTrigger SessionEndReason SessionStartSource UnknownEventError",
+    "hooks": "Hooks SyncHooks",
     "model.conversation": "Turn",
     "model.format": "GenerateContentParameters HookFormat TranslationError",
     "core.protocol.model_outputs": "AfterModelHookOutput BeforeModelHookOutput BeforeToolSelectionHookOutput "

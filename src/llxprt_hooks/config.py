@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.core.engine.guards import RequiredHook, require_hooks, required_hooks
 from llxprt_hooks.core.engine.observer import Observers
 from llxprt_hooks.core.engine.system import HookSystem
 from llxprt_hooks.core.executors.base import DEFAULT_MAX_PROCESSES, DEFAULT_OUTPUT_LIMIT
@@ -41,6 +42,21 @@ _GONE = (
     "The approved hooks are gone from the settings of the project. To remove them from a running program, run "
     "`llxprt-hooks untrust`, then reload; or start the program again."
 )
+
+
+class LoadOptions(TypedDict, total=False):
+    """The keyword arguments of ``Config.load``, which ``Hooks.load`` and the ``load`` of every integration take too."""
+
+    session_id: str | None
+    message_bus: MessageBus | None
+    transcript_path: str | os.PathLike[str]
+    translator: TranslatorChoice
+    observer: HookObserver | None
+    output_limit: int
+    strict: bool
+    max_processes: int
+    watch: bool
+    require: Iterable[str]
 
 
 class Config:
@@ -84,6 +100,8 @@ class Config:
         """The result of ``load``: problems, notices, trust. None for a configuration created in code."""
         self.audit: AuditTrail | None = None
         """What sends the record of every execution to a server, if the settings say so."""
+        self.required: tuple[RequiredHook, ...] = ()
+        """What must have a hook in the settings, now and after every reload."""
         events = {event: groups for event, groups in (hooks or {}).items() if event not in SWITCHES}
         self._settings_hooks: tuple[HookSet, ...] = (HookSet(events),) if events else ()
         self._settings_enabled = self.enable_hooks
@@ -107,6 +125,7 @@ class Config:
         strict: bool = False,
         max_processes: int = DEFAULT_MAX_PROCESSES,
         watch: bool = False,
+        require: Iterable[str] = (),
     ) -> Config:
         """Read the settings files of system, user and project, and the extensions.
 
@@ -114,7 +133,12 @@ class Config:
         ``SettingsError`` is raised for a file that exists and cannot be read or parsed, and for a folder that does not
         exist. Hooks of a project run only if the user has approved them; skipped ones are listed in
         ``config.settings.notices``. With ``watch`` the files are read again when they change.
+
+        ``require`` lists what must have a hook: ``"BeforeTool:write_file"``, or just the event. If none would run,
+        because none is configured, hooks are off, the project is not approved or has changed, or the hook is disabled
+        or only observes, ``GuardMissingError`` is raised. A reload that would lose such a hook keeps the old ones.
         """
+        required = required_hooks(require)
         watched = SettingsWatch(project_dir) if watch else None
         settings = load_settings(project_dir)
         if strict:
@@ -132,6 +156,7 @@ class Config:
             max_processes=max_processes,
         )
         config.use(settings)
+        config._require(required)
         if settings.audit is not None:
             from llxprt_hooks.fleet.audit.trail import AuditTrail
 
@@ -145,8 +170,8 @@ class Config:
         """Read the settings files again. Events that have started finish with the old hooks.
 
         Hooks that the program registered stay. A configuration that was created in code has nothing to read. Raises
-        ``SettingsError``, and keeps the old hooks, if a file that exists cannot be read, or if the hooks of an approved
-        project have changed or are gone, and that is not approved.
+        ``SettingsError``, and keeps the old hooks, if a file that exists cannot be read, if the hooks of an approved
+        project have changed or are gone, and that is not approved, or if a required hook would be missing.
         """
         old = self.settings
         if old is None:
@@ -157,6 +182,9 @@ class Config:
             gone = new.trust.state is TrustState.NOTHING_TO_TRUST
             changed = f"{new.trust.file}: {new.not_approved}" if new.not_approved else None
             raise SettingsError((_GONE,) if gone else (*([changed] if changed else ()), *new.trust.problems))
+        candidate = Config(working_dir=self.working_dir)
+        candidate.use(new)
+        candidate._require(self.required)
         with self._lock:
             if self._hook_system is None:
                 self.use(new)
@@ -171,6 +199,12 @@ class Config:
         self._settings_hooks = settings.hook_sets
         self._settings_enabled = settings.enabled
         self.enable_hooks = settings.enabled or bool(self._function_hooks)
+
+    def _require(self, required: tuple[RequiredHook, ...]) -> None:
+        """Raise ``GuardMissingError`` if the settings have no hook for something that is required."""
+        if required and self.settings is not None:
+            require_hooks(self.settings, self, required)
+        self.required = required
 
     @property
     def hooks(self) -> dict[str, list[Any]]:

@@ -13,6 +13,10 @@ from functools import cached_property
 from typing import Any
 
 
+class UnknownEventError(TypeError, ValueError):
+    """There is no event with this name."""
+
+
 class HookEventName(StrEnum):
     """An event, by the name that settings files and payloads use."""
 

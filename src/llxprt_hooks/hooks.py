@@ -16,10 +16,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
 
 from llxprt_hooks._support.awaitables import resolve
-from llxprt_hooks.config import Config
+from llxprt_hooks.config import Config, LoadOptions
 from llxprt_hooks.core import loops
 from llxprt_hooks.core.calls.lifecycle import observe_detached, settle
 from llxprt_hooks.core.calls.lookup import NO_PLANS, has_hooks_for, tool_plans
@@ -28,10 +28,11 @@ from llxprt_hooks.core.calls.stream import ModelStream, SyncModelStream
 from llxprt_hooks.core.calls.sync import SyncModelCall, SyncToolCall, resolved
 from llxprt_hooks.core.calls.tool import Execute, HookedToolCall, as_tool_result, run_unhooked
 from llxprt_hooks.core.calls.tool_decorator import DecoratedTool, argument_binder, check_function
+from llxprt_hooks.core.engine.guards import known_event
 from llxprt_hooks.core.engine.session import Session, Sessionless, current_session
 from llxprt_hooks.core.executors.function import FunctionSpec, HookFunction
 from llxprt_hooks.core.protocol.inputs import input_problem
-from llxprt_hooks.events import HookEventName, SessionEndReason
+from llxprt_hooks.events import HookEventName, SessionEndReason, UnknownEventError
 from llxprt_hooks.model import check_translator_name
 from llxprt_hooks.settings.definitions import ConfigSource, HookConfig, HookDefinition
 from llxprt_hooks.settings.matcher import is_invalid
@@ -49,10 +50,6 @@ FunctionT = TypeVar("FunctionT", bound=HookFunction)
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
 ChunkT = TypeVar("ChunkT")
-
-
-class UnknownEventError(TypeError, ValueError):
-    """There is no event with this name."""
 
 
 class HookSession(Session):
@@ -97,9 +94,9 @@ class Hooks:
             self.config.get_hook_system()  # warns if hooks were configured but never enabled
 
     @classmethod
-    def load(cls, project_dir: str | os.PathLike[str] = ".", *, strict: bool = False, watch: bool = False) -> Self:
-        """Read the settings files, as ``Config.load`` does."""
-        return cls(Config.load(project_dir, strict=strict, watch=watch))
+    def load(cls, project_dir: str | os.PathLike[str] = ".", **options: Unpack[LoadOptions]) -> Self:
+        """Read the settings files, as ``Config.load`` does, with the same options."""
+        return cls(Config.load(project_dir, **options))
 
     @cached_property
     def sync(self) -> SyncHooks:
@@ -235,7 +232,7 @@ class Hooks:
 
     def observe(self, event: str, **fields: Any) -> None:
         """Start the hooks of an event that nobody waits for, and return. It is finished even if this loop ends."""
-        event_name = _event(event)
+        event_name = known_event(event)
         if event_name.spec.awaited:
             raise TypeError(f"{event_name} has effects that must be applied: use run_tool or call_model")
         given = {**event_name.spec.defaults, **fields}
@@ -251,7 +248,7 @@ class Hooks:
 
     def has_hooks_for(self, event: str, subject: str | None = None) -> bool:
         """Whether any hook would run for an event; ``subject`` is a tool's name, or what else its matchers compare."""
-        return has_hooks_for(self.config, _event(event), subject)
+        return has_hooks_for(self.config, known_event(event), subject)
 
     def reload(self) -> None:
         """Read the settings files again, as ``Config.reload`` does. Functions stay registered."""
@@ -301,7 +298,7 @@ class Hooks:
         """
         if callable(event):
             raise UnknownEventError('`@hooks.on` needs an event: `@hooks.on("BeforeTool")`')
-        event_name = _event(event)
+        event_name = known_event(event)
         if not timeout_ms > 0:
             raise ValueError(f"timeout_ms must be positive, found {timeout_ms!r}")
         _check_matcher(event_name, matcher)
@@ -415,15 +412,6 @@ class SyncHooks:
     def settle(self, seconds: float = 5.0) -> int:
         """Wait for the events that still run; return how many are left after the timeout."""
         return loops.drive(self._hooks.settle(seconds))
-
-
-def _event(event: str) -> HookEventName:
-    try:
-        return HookEventName(event)
-    except ValueError:
-        from llxprt_hooks.settings.did_you_mean import event_fix
-
-        raise UnknownEventError(f"unknown hook event {event!r}. {event_fix(str(event))}") from None
 
 
 def _check_matcher(event_name: HookEventName, matcher: object) -> None:

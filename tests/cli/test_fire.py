@@ -130,6 +130,20 @@ def test_require_hook_fails_where_no_hook_runs(world: CliProject, tool: str, sta
     assert world.run("fire", "BeforeTool", "--tool", tool).status == 0
 
 
+def test_other_hooks_can_be_required_too(world: CliProject) -> None:
+    """What a hook of another event, or of another tool, must be there for; without it nothing is fired."""
+    world.configure(BeforeTool={"matcher": "write", "hooks": [{"type": "command", "command": world.hook()}]})
+    fire = ("fire", "BeforeTool", "--require-hook", "BeforeTool:write_file", "--require-hook")
+
+    missing = world.run(*fire, "BeforeTool:glob", "--require-hook", "BeforeModel")
+
+    assert (missing.status, missing.stdout, world.payloads()) == (1, "", [])
+    assert "Required hooks are missing:\nBeforeTool:glob: no hook would run" in missing.stderr
+    assert "\nBeforeModel: no hook would run. None is configured for BeforeModel." in missing.stderr
+    assert world.run(*fire).status == 0
+    assert len(world.payloads()) == 1
+
+
 @pytest.mark.parametrize("failing", [{"command": "exit 1"}, {"command": "sleep 60", "timeout": 50}])
 def test_require_hook_counts_a_failed_hook_as_not_run(world: CliProject, failing: dict[str, Any]) -> None:
     world.configure(BeforeTool=failing)

@@ -36,6 +36,8 @@ class AgentOptions:
     approval_mode: ApprovalMode = ApprovalMode.DEFAULT
     log_payloads: bool = False
     """Whether the hook log includes the payloads sent to hooks."""
+    required: tuple[str, ...] = ()
+    """What must have a hook, as ``Config.load`` takes it."""
 
 
 def build_agent(
@@ -47,8 +49,9 @@ def build_agent(
     if options.record is not None:
         provider = RecordingProvider(provider, options.record)
     hook_log = HookLog(options.directory, payloads=options.log_payloads)
-    config = Config.load(options.directory, observer=hook_log if observer is None else Observers(hook_log, observer))
+    observers = hook_log if observer is None else Observers(hook_log, observer)
     try:
+        config = Config.load(options.directory, observer=observers, require=options.required)
         loaded_settings(config).require_guards()
     except SettingsError as error:
         raise AgentError(error.refusal) from error

@@ -55,6 +55,23 @@ class NatsType(click.ParamType[tuple[str, ...]]):
         return servers
 
 
+class RequiredHookType(click.ParamType[str]):
+    """An event that must have a hook, with or without a tool."""
+
+    name = "required hook"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from llxprt_hooks.core.engine.guards import RequiredHook
+
+        try:
+            return str(RequiredHook.parse(value))
+        except ValueError as error:
+            self.fail(f"{error}", param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return EventType().shell_complete(ctx, param, incomplete)
+
+
 def _unknown_event(value: str) -> str:
     from llxprt_hooks.settings.did_you_mean import meant_event
 
@@ -79,6 +96,15 @@ project_option = click.option(
     default=".",
     metavar="DIR",
     help="The project folder. Default: the current folder.",
+)
+
+require_option = click.option(
+    "--require-hook",
+    "required",
+    type=RequiredHookType(),
+    multiple=True,
+    metavar="EVENT[:TOOL]",
+    help="Do not start if no hook would run for this event, or this tool. Repeatable.",
 )
 
 all_projects_option = click.option("--all", "all_projects", is_flag=True, help="Executions in all projects.")

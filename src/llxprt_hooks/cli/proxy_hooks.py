@@ -14,22 +14,24 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.fleet.audit.log import HookLog
 from llxprt_hooks.hooks import Hooks
-from llxprt_hooks.integrations.unsupported import UNSUPPORTED, unsupported_hooks
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED, require_supported, unsupported_hooks
 from llxprt_hooks.settings.problem import SettingsError
 
 
-def load_hooks(directory: str, proxy: str) -> Hooks:
+def load_hooks(directory: str, proxy: str, required: tuple[str, ...]) -> Hooks:
     """Load the hooks of a folder, and print what will not work in this proxy, each line once.
 
-    Fails if the user's or the system's settings cannot be read: the proxy must not start without their guards (D-27).
+    Fails if the user's or the system's settings cannot be read, or if a required hook is missing: the proxy must not
+    start without its guards (D-27, D-116).
     """
-    with without_warnings():
-        config = Config.load(directory, observer=HookLog(directory))
-    settings, hooks = loaded_settings(config), Hooks(config)
     try:
-        settings.require_guards()
+        with without_warnings():
+            config = Config.load(directory, observer=HookLog(directory), require=required)
+        loaded_settings(config).require_guards()
+        require_supported(config.required, UNSUPPORTED[proxy])
     except SettingsError as error:
         raise click.ClickException(error.refusal) from error
+    settings, hooks = loaded_settings(config), Hooks(config)
     for line in (*settings.warnings, *unsupported_hooks(UNSUPPORTED[proxy], hooks)):
         warn(line)
     inventory = take_inventory(directory)

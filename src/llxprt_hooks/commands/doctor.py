@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks._support.logger import without_warnings
 from llxprt_hooks._support.text import plural
-from llxprt_hooks.commands.list import TRUST_WORDS, Inventory, Item, take_inventory, why_off
+from llxprt_hooks.commands.list import TRUST_WORDS, Inventory, Item, take_inventory
 from llxprt_hooks.commands.validate import Diagnostic, Severity, inspect_project
 from llxprt_hooks.commands.validate.diagnose import findings
 from llxprt_hooks.commands.validate.rules import Rule
@@ -27,6 +27,7 @@ from llxprt_hooks.settings import Level, Problem
 from llxprt_hooks.settings.levels import absolute_project, standard_system_file, unused_user_files, user_settings_file
 from llxprt_hooks.settings.load import LevelFile, Settings, extension_hook_set
 from llxprt_hooks.settings.ownership import folder_writers
+from llxprt_hooks.settings.trust.notices import why_off
 from llxprt_hooks.settings.trust.status import TrustState
 from llxprt_hooks.settings.trust.store import TrustStore
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,9 @@ from msgspec import structs
 from llxprt_hooks._support.json_codec import decode_text, write_json
 from llxprt_hooks._support.logger import without_warnings
 from llxprt_hooks._support.text import one_line, shorten
-from llxprt_hooks.commands.list import loaded_settings, skipped_hooks, unapproved_hooks, why_off
+from llxprt_hooks.commands.list import loaded_settings
 from llxprt_hooks.config import Config
+from llxprt_hooks.core.engine.guards import considered_hooks
 from llxprt_hooks.core.engine.hints import hints_on
 from llxprt_hooks.core.engine.planner import HookPlanner, PlannedHook, Skip
 from llxprt_hooks.core.engine.registry import HookRegistry, HookRegistryEntry
@@ -22,8 +23,8 @@ from llxprt_hooks.core.engine.results import AggregatedHookResult, HookExecution
 from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.model.payload import mark_fields
-from llxprt_hooks.settings.load import Settings, load_settings
-from llxprt_hooks.settings.trust.notices import NOT_TRUSTED_REASONS
+from llxprt_hooks.settings.load import Settings, load_settings, unapproved_hooks
+from llxprt_hooks.settings.trust.notices import why_off
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.observer import HookObserver
@@ -143,16 +144,21 @@ async def attempt(
     run: bool,
     observer: HookObserver | None = None,
     recorded: bool = True,
+    require: Iterable[str] = (),
 ) -> Trial:
     """Plan an event and, with ``run``, fire it. Uses base fields in the input unchanged.
 
     Unless it is ``recorded``, no observer and no audit trail gets it.
 
-    Raises ``InvalidInputError`` if the input does not fit the event.
+    Raises ``InvalidInputError`` if the input does not fit the event, and ``GuardMissingError`` if a hook in ``require``
+    is missing.
     """
     if problem := input_problem(event_name, hook_input):
         raise InvalidInputError(problem)
-    hooks = LoadedHooks.load(directory, observer=observer) if recorded else LoadedHooks.load_unrecorded(directory)
+    if recorded:
+        hooks = LoadedHooks.load(directory, observer=observer, require=require)
+    else:
+        hooks = LoadedHooks.load_unrecorded(directory)
     return await hooks.fire(event_name, hook_input) if run else hooks.plan(event_name, hook_input)
 
 
@@ -164,10 +170,12 @@ class LoadedHooks:
     registry: HookRegistry
 
     @classmethod
-    def load(cls, directory: str | os.PathLike[str], *, observer: HookObserver | None = None) -> LoadedHooks:
+    def load(
+        cls, directory: str | os.PathLike[str], *, observer: HookObserver | None = None, require: Iterable[str] = ()
+    ) -> LoadedHooks:
         """Read the settings. Runs nothing."""
         with without_warnings():
-            return cls._of(Config.load(directory, observer=observer))
+            return cls._of(Config.load(directory, observer=observer, require=require))
 
     @classmethod
     def load_unrecorded(cls, directory: str | os.PathLike[str], named_file: Path | None = None) -> LoadedHooks:
@@ -215,9 +223,10 @@ class LoadedHooks:
     def _trial(
         self, event_name: HookEventName, hook_input: Mapping[str, Any], result: AggregatedHookResult | None
     ) -> Trial:
-        with without_warnings():
-            plan = _plan(self.config, self.registry, event_name, hook_input.get(event_name.spec.matched_field))
         settings = loaded_settings(self.config)
+        with without_warnings():
+            subject = hook_input.get(event_name.spec.matched_field)
+            plan = considered_hooks(settings, self.registry, event_name, subject)
         unusable = unapproved_hooks(settings)[1]
         hints = [
             *map(str, (*unusable, *self.registry.problems)),
@@ -349,23 +358,6 @@ def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) ->
     if not unknown:
         return []
     return [f"unknown fields of {event_name}, not sent: {', '.join(unknown)}; known fields: {', '.join(known)}"]
-
-
-def _plan(config: Config, registry: HookRegistry, event_name: HookEventName, subject: str | None) -> list[PlannedHook]:
-    settings = loaded_settings(config)
-    why = NOT_TRUSTED_REASONS.get(settings.trust.state, "the project's settings are refused")
-    unapproved = [
-        PlannedHook(definition, Skip.NOT_APPROVED, why)
-        for definition in unapproved_hooks(settings)[0]
-        if definition.event_name == event_name
-    ]
-    skipped = [
-        PlannedHook(definition, Skip.HOOKS_OFF, why)
-        for definition, why in skipped_hooks(settings)
-        if definition.event_name == event_name
-    ]
-    planned = HookPlanner(registry).explain(event_name, subject, hooks_enabled=config.enable_hooks)
-    return [*unapproved, *planned, *skipped]
 
 
 def _warnings(settings: Settings, plan: list[PlannedHook]) -> tuple[str, ...]:

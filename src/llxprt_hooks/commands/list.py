@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks._support.logger import without_warnings
-from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.config import Config
 from llxprt_hooks.core.engine.registry import HookRegistry
 from llxprt_hooks.settings import Level, Problem
-from llxprt_hooks.settings.definitions import ConfigSource, HookDefinition, HookScope, HookSet, read_definitions
+from llxprt_hooks.settings.definitions import HookDefinition, HookScope
+from llxprt_hooks.settings.load import skipped_hooks, unapproved_hooks
 from llxprt_hooks.settings.matcher import is_invalid
-from llxprt_hooks.settings.trust.notices import misspelled_switch
+from llxprt_hooks.settings.trust.notices import why_off
 from llxprt_hooks.settings.trust.status import TrustState
 
 if TYPE_CHECKING:
@@ -156,36 +156,11 @@ def take_inventory(directory: str) -> Inventory:
     return Inventory(settings, config.enable_hooks, items, [*discarded, *registry.problems])
 
 
-def why_off(settings: Settings) -> str | None:
-    """Return why all hooks are off; None if only an approval is missing, which a notice reports."""
-    if settings.enabled_if_approved:
-        return None
-    deciding = next((each.file for each in settings.levels if each.fields and each.fields.enabled is False), None)
-    if deciding is not None:
-        return f"hooks are off: {escape_for_terminal(str(deciding))} turns them off"
-    advice = misspelled_switch(settings.levels)
-    return 'hooks are off: no settings file has `"enableHooks": true`' + (f". {advice}" if advice else "")
-
-
 def loaded_settings(config: Config) -> Settings:
     """Return the settings of a configuration that was loaded from files."""
     if config.settings is None:
         raise AssertionError("a loaded configuration has settings")
     return config.settings
-
-
-def unapproved_hooks(settings: Settings) -> tuple[list[HookDefinition], list[Problem]]:
-    """Return the usable hooks of a project that is not approved, and what is wrong with its other hooks."""
-    if settings.trust.counts:
-        return [], []
-    project_file = next(each for each in settings.levels if each.level is Level.PROJECT)
-    return read_definitions(HookSet(project_file.hooks, ConfigSource.PROJECT, str(project_file.file)))
-
-
-def skipped_hooks(settings: Settings) -> list[tuple[HookDefinition, str]]:
-    """Return the hooks that do not run although managed hooks do, and why."""
-    why = "only managed hooks run" if settings.managed_only else "hooks are off"
-    return [(definition, why) for hooks in settings.skipped for definition in read_definitions(hooks)[0]]
 
 
 def _item(definition: HookDefinition, settings: Settings, enabled: bool) -> Item:

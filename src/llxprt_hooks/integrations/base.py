@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypedDict, Un
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import missing_extra
-from llxprt_hooks.config import Config
+from llxprt_hooks.config import Config, LoadOptions
 from llxprt_hooks.core.calls.lookup import NO_PLANS, model_plans, tool_plans
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.hooks import Hooks
 from llxprt_hooks.integrations.aliases import AliasCheck
-from llxprt_hooks.integrations.unsupported import unsupported_hooks
+from llxprt_hooks.integrations.unsupported import require_supported, unsupported_hooks
 from llxprt_hooks.model import resolve_translator
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class Integration:
             config = Config(**config_fields)
         elif config_fields:
             raise TypeError(f"`{min(config_fields)}` is part of the configuration: pass it to Config(…)")
+        require_supported(config.required, self.unsupported)
         self.hooks = Hooks(config)
         self._aliases = dict(aliases or {})
         self.check_aliases = AliasCheck(self._aliases)
@@ -90,11 +91,10 @@ class Integration:
             log.warning(message)
 
     @classmethod
-    def load(
-        cls, project_dir: str | os.PathLike[str] = ".", *, strict: bool = False, watch: bool = False, **options: Any
-    ) -> Self:
-        """Read the settings files, as ``Config.load`` does. Other options are passed to the constructor."""
-        return cls(Config.load(project_dir, strict=strict, watch=watch), **options)
+    def load(cls, project_dir: str | os.PathLike[str] = ".", **options: Any) -> Self:
+        """Read the settings files with the options of ``Config.load``. Others are passed to the constructor."""
+        given = {name: options.pop(name) for name in LoadOptions.__annotations__ if name in options}
+        return cls(Config.load(project_dir, **given), **options)
 
     def hook_name(self, tool_name: str) -> str:
         """Return the name under which hooks see a tool of the framework."""

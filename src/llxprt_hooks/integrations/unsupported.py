@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks.core.engine.guards import GuardMissingError, RequiredHook
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
 
 if TYPE_CHECKING:
@@ -54,6 +55,13 @@ UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
     },
 }
 """For each integration, the events that never fire, with the reason."""
+
+
+def require_supported(required: Iterable[RequiredHook], unsupported: Mapping[HookEventName, str]) -> None:
+    """Raise ``GuardMissingError`` if a required hook would never run, because its event never fires."""
+    never = ((each, unsupported.get(each.event)) for each in required)
+    if missing := [f"{each}: no hook would run, because {reason}." for each, reason in never if reason]:
+        raise GuardMissingError(missing)
 
 
 def unsupported_hooks(unsupported: Mapping[HookEventName, str], hooks: Hooks) -> Iterator[str]:

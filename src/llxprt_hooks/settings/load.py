@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.settings.audit import NOWHERE, AuditRule
-from llxprt_hooks.settings.definitions import ConfigSource, HookScope, HookSet
+from llxprt_hooks.settings.definitions import ConfigSource, HookScope, HookSet, read_definitions
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.environment import HookEnvironment
 from llxprt_hooks.settings.extensions import find_extensions
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from llxprt_hooks.settings.definitions import HookDefinition
     from llxprt_hooks.settings.extensions import Extension
     from llxprt_hooks.settings.hook_fields import HookFields
     from llxprt_hooks.settings.jsonc import Node
@@ -241,6 +242,20 @@ def extension_hook_set(extension: Extension) -> HookSet:
     """Return the hooks of an extension for the engine."""
     origin = f"extension {extension.name}"
     return HookSet(extension.hooks, ConfigSource.EXTENSIONS, origin, scope=HookScope.USER)
+
+
+def unapproved_hooks(settings: Settings) -> tuple[list[HookDefinition], list[Problem]]:
+    """Return the usable hooks of a project that is not approved, and what is wrong with its other hooks."""
+    if settings.trust.counts:
+        return [], []
+    project_file = next(each for each in settings.levels if each.level is Level.PROJECT)
+    return read_definitions(HookSet(project_file.hooks, ConfigSource.PROJECT, str(project_file.file)))
+
+
+def skipped_hooks(settings: Settings) -> list[tuple[HookDefinition, str]]:
+    """Return the hooks that do not run although managed hooks do, and why."""
+    why = "only managed hooks run" if settings.managed_only else "hooks are off"
+    return [(definition, why) for hooks in settings.skipped for definition in read_definitions(hooks)[0]]
 
 
 def read_levels(project: Path) -> tuple[LevelFile, ...]:

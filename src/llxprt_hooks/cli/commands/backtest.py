@@ -36,10 +36,11 @@ from llxprt_hooks.commands.backtest import (
 )
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.fire import LoadedHooks
-from llxprt_hooks.commands.list import loaded_settings, why_off
+from llxprt_hooks.commands.list import loaded_settings
 from llxprt_hooks.commands.log import LogFilter, LogReader
 from llxprt_hooks.settings import Document, read_document
 from llxprt_hooks.settings.ownership import other_writers
+from llxprt_hooks.settings.trust.notices import why_off
 from llxprt_hooks.settings.trust.status import TrustState
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import msgspec
 from llxprt_hooks._support.json_codec import decode_text, write_json
 from llxprt_hooks._support.terminal import line, print_json, print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks._support.text import escape_for_terminal, one_line, plural, shorten
-from llxprt_hooks.cli.options import EventType, directory_option, json_option, tool_names
+from llxprt_hooks.cli.options import EventType, RequiredHookType, directory_option, json_option, tool_names
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.fire import (
     ZYGOTE_PATIENCE,
@@ -28,6 +28,7 @@ from llxprt_hooks.commands.fire import (
     sample_input,
 )
 from llxprt_hooks.commands.log import LogFilter, read_log
+from llxprt_hooks.core.engine.guards import GuardMissingError
 from llxprt_hooks.core.engine.observer import HookObserver, HookStarted
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.process.warm import zygotes
@@ -49,6 +50,16 @@ MAX_LINES = 100
 
 MAX_LINE_LENGTH = 2000
 MAX_NAME_LENGTH = 80
+
+FIRED = "(the event that is fired)"
+"""The value of ``--require-hook`` without a value."""
+
+
+class FiredOrRequiredHookType(RequiredHookType):
+    """What ``--require-hook`` takes here: the event that is fired needs no name."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return FIRED if value == FIRED else super().convert(value, param, ctx)
 
 
 @click.command("fire")
@@ -80,7 +91,15 @@ MAX_NAME_LENGTH = 80
     help="Send the payload of a recorded execution again, see `llxprt-hooks log --help`. EVENT may be omitted.",
 )
 @click.option(
-    "--require-hook", is_flag=True, help="Exit with 1 if no hook runs; for CI. A failed hook counts as not run."
+    "--require-hook",
+    "required",
+    type=FiredOrRequiredHookType(),
+    is_flag=False,
+    flag_value=FIRED,
+    multiple=True,
+    metavar="[EVENT[:TOOL]]",
+    help="Run nothing and exit with 1 if no hook would run for this event, or this tool. Repeatable. Without a value: "
+    "exit with 1 if no hook of the event that is fired runs; a failed hook counts as not run.",
 )
 @click.option(
     "--dry-run", is_flag=True, help="Show which hooks would run, and why others would not, without running any."
@@ -93,7 +112,7 @@ def command(
     tool_input: str | None,
     given: str | None,
     recorded: str | None,
-    require_hook: bool,
+    required: tuple[str, ...],
     dry_run: bool,
     as_json: bool,
     directory: str,
@@ -109,7 +128,8 @@ def command(
     Exit status: 2 if the event was blocked; 3 if a hook stopped the agent; 1 if hooks of the event could not be run,
     because settings cannot be read or the hooks are not approved; 64 for wrong usage; 0 otherwise, also if a hook
     failed, if hooks are off, or if no hook is configured or matches. With --require-hook, 1 if no hook ran; a hook that
-    failed, timed out or only observes counts as not run.
+    failed, timed out or only observes counts as not run. With --require-hook EVENT[:TOOL], 1 if a required hook is
+    missing; then nothing is fired.
 
     \b
     Examples:
@@ -118,6 +138,7 @@ def command(
       llxprt-hooks fire BeforeTool --input @recorded.json --json
       llxprt-hooks fire --from-log 1f3a9c02
       llxprt-hooks fire BeforeTool --require-hook
+      llxprt-hooks fire BeforeTool --require-hook BeforeTool:write_file --require-hook BeforeModel
     """
     fields: dict[str, Any] = {}
     if recorded is not None:
@@ -130,19 +151,30 @@ def command(
     if event is None:
         raise click.UsageError("Missing argument 'EVENT'.")
     hook_input = _hook_input(HookEventName(event), tool_name, tool_input, fields)
-    trial = asyncio.run(_fire(directory, HookEventName(event), hook_input, dry_run=dry_run, as_json=as_json))
-    return _status(trial, require_hook=require_hook)
+    others = tuple(each for each in required if each != FIRED)
+    trial = asyncio.run(
+        _fire(directory, HookEventName(event), hook_input, dry_run=dry_run, as_json=as_json, require=others)
+    )
+    return _status(trial, require_hook=FIRED in required)
 
 
 async def _fire(
-    directory: str, event_name: HookEventName, hook_input: dict[str, Any], *, dry_run: bool, as_json: bool
+    directory: str,
+    event_name: HookEventName,
+    hook_input: dict[str, Any],
+    *,
+    dry_run: bool,
+    as_json: bool,
+    require: tuple[str, ...],
 ) -> Trial:
     zygotes.patience = ZYGOTE_PATIENCE
     try:
         with HookSpinner() as spinner:
-            trial = await attempt(directory, event_name, hook_input, run=not dry_run, observer=spinner)
+            trial = await attempt(directory, event_name, hook_input, run=not dry_run, observer=spinner, require=require)
     except InvalidInputError as error:
         raise click.UsageError(f"{error}.") from error
+    except GuardMissingError as error:
+        raise click.ClickException(error.refusal) from error
     if as_json:
         print_json(trial.to_dict())
     else:

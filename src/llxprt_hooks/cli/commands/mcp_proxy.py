@@ -7,13 +7,14 @@ import itertools
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from llxprt_hooks._support.terminal import stdout_console
 from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.cli.approval import print_diff
-from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.options import directory_option, require_option
 from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
@@ -21,6 +22,9 @@ from llxprt_hooks.integrations.proxy.mcp_install import CLIENTS, installed, this
 from llxprt_hooks.integrations.proxy.mcp_stdio import run_proxy
 from llxprt_hooks.settings.document import ChangedMeanwhileError, rewrite
 from llxprt_hooks.settings.jsonc import JsoncError
+
+if TYPE_CHECKING:
+    from llxprt_hooks.hooks import Hooks
 
 _CLIENTS = ("claude", "cursor", "vscode")
 
@@ -33,6 +37,7 @@ _CLIENTS = ("claude", "cursor", "vscode")
     "--uninstall", "former", type=click.Choice(_CLIENTS), help="Remove the proxy from a client's configuration."
 )
 @click.option("--yes", is_flag=True, help="With --install and --uninstall: do not ask.")
+@require_option
 @directory_option
 @click.argument("server", nargs=-1, type=click.UNPROCESSED, metavar="[SERVER]...")
 def command(
@@ -41,6 +46,7 @@ def command(
     client: str | None,
     former: str | None,
     yes: bool,
+    required: tuple[str, ...],
     directory: str,
     server: tuple[str, ...],
 ) -> int:
@@ -60,7 +66,7 @@ def command(
     in the project (.mcp.json, .cursor/mcp.json, .vscode/mcp.json), or the user's if the project has none.
 
     Exit status: that of the server. 127 if it is not found, 64 for wrong usage, 1 if the user's or the system's
-    settings cannot be read.
+    settings cannot be read or a required hook is missing.
 
     \b
     Examples:
@@ -75,7 +81,8 @@ def command(
         return _edit_client(client or former or "", directory, remove=former is not None, ask=not yes)
     if not server:
         raise click.UsageError("Missing the command of the server, as in: llxprt-hooks mcp-proxy -- npx shop-server")
-    return _run(directory, server, server_name, dict(map(_alias, aliases)))
+    hooks = load_hooks(directory, "mcp-proxy", required)
+    return _run(hooks, server, server_name, dict(map(_alias, aliases)))
 
 
 def _alias(text: str) -> tuple[str, str]:
@@ -85,8 +92,7 @@ def _alias(text: str) -> tuple[str, str]:
     return tool, name
 
 
-def _run(directory: str, server: tuple[str, ...], server_name: str | None, aliases: dict[str, str]) -> int:
-    hooks = load_hooks(directory, "mcp-proxy")
+def _run(hooks: Hooks, server: tuple[str, ...], server_name: str | None, aliases: dict[str, str]) -> int:
     try:
         status = run_proxy(hooks, server, server_name=server_name, aliases=aliases)
     except OSError as error:

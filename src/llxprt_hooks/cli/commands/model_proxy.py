@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from llxprt_hooks._support.text import missing_extra
-from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.options import directory_option, require_option
 from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
 from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
 from llxprt_hooks.core.executors.http import is_loopback
@@ -42,6 +42,7 @@ _PORT = 8790
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on. Default: 127.0.0.1.")
 @click.option("--allow-remote", is_flag=True, help="Required if --host is not a loopback address.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Accept this host name in requests too.")
+@require_option
 @directory_option
 @click.argument("agent", nargs=-1, type=click.UNPROCESSED, metavar="[AGENT]...")
 def command(
@@ -50,6 +51,7 @@ def command(
     host: str,
     allow_remote: bool,
     names: tuple[str, ...],
+    required: tuple[str, ...],
     directory: str,
     agent: tuple[str, ...],
 ) -> int:
@@ -66,7 +68,7 @@ def command(
     OPENAI_BASE_URL, or else the API itself. API keys stay in the requests. The proxy does not log keys or bodies.
 
     Exit status: that of the agent. 127 if it is not found, 64 for wrong usage, 1 if the proxy cannot listen or the
-    user's or the system's settings cannot be read.
+    user's or the system's settings cannot be read, or a required hook is missing.
 
     \b
     Examples:
@@ -87,7 +89,7 @@ def command(
     except UpstreamError as error:
         raise click.UsageError(f"--upstream: {error}") from error
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
-    hooks = load_hooks(directory, "model-proxy")
+    hooks = load_hooks(directory, "model-proxy", required)
     number = port if port is not None else 0 if agent else _PORT
     proxy = serving(hooks, chosen, host=host, port=number, allowed_hosts=names)
     try:

@@ -10,7 +10,7 @@ import click
 
 from llxprt_hooks._support.json_codec import decode_text
 from llxprt_hooks._support.text import missing_extra
-from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.options import directory_option, require_option
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.build import AgentOptions
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     help="Ask before edits and commands (default), allow edits (auto_edit), or allow everything (yolo).",
 )
 @click.option("--log-payloads", is_flag=True, help="Include the payloads sent to hooks in `llxprt-hooks log`.")
+@require_option
 @directory_option
 def command(
     prompt: str | None,
@@ -60,6 +61,7 @@ def command(
     yolo: bool,
     approval_mode: str | None,
     log_payloads: bool,
+    required: tuple[str, ...],
     directory: str,
 ) -> int:
     """Run the agent: on a prompt, on piped input, or in an interactive session.
@@ -68,7 +70,7 @@ def command(
     keeps each conversation, including blocked calls, in ~/.llxprt/transcripts, which only you can read.
 
     Exit status: 0 if the agent answered, 2 if a hook blocked a model call, 3 if a hook stopped the agent, 1 if the
-    model could not be called, 64 for wrong usage, 130 after Ctrl-C.
+    model could not be called or a required hook is missing, 64 for wrong usage, 130 after Ctrl-C.
 
     \b
     Examples:
@@ -91,7 +93,7 @@ def command(
         if not prompt.strip():
             raise click.UsageError("The prompt is missing. Pass it with -p or on standard input.")
     approval_mode = "yolo" if yolo else approval_mode or "default"
-    options = _agent_options(directory, model, replay, record, approval_mode, log_payloads)
+    options = _agent_options(directory, model, replay, record, approval_mode, log_payloads, required)
     with asyncio.Runner() as runner:
         runner.get_loop().set_exception_handler(_report_unless_closing)
         if interactive:
@@ -112,7 +114,13 @@ def _report_unless_closing(loop: asyncio.AbstractEventLoop, context: dict[str, A
 
 
 def _agent_options(
-    directory: str, model: str | None, replay: str | None, record: str | None, approval_mode: str, log_payloads: bool
+    directory: str,
+    model: str | None,
+    replay: str | None,
+    record: str | None,
+    approval_mode: str,
+    log_payloads: bool,
+    required: tuple[str, ...],
 ) -> AgentOptions:
     """Return the agent's options. Fails with advice if the agent's dependencies are not installed."""
     try:
@@ -120,4 +128,4 @@ def _agent_options(
         from llxprt_hooks.agent.build import AgentOptions
     except ImportError as error:
         raise click.ClickException(missing_extra("the agent", "agent", error)) from error
-    return AgentOptions(directory, model, replay, record, ApprovalMode(approval_mode), log_payloads)
+    return AgentOptions(directory, model, replay, record, ApprovalMode(approval_mode), log_payloads, required)

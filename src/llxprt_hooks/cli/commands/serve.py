@@ -8,7 +8,7 @@ import ssl
 import click
 
 from llxprt_hooks._support.text import missing_extra
-from llxprt_hooks.cli.options import NatsType, directory_option
+from llxprt_hooks.cli.options import NatsType, directory_option, require_option
 from llxprt_hooks.cli.proxy_hooks import warn
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.core.executors.http import is_loopback
@@ -35,6 +35,7 @@ from llxprt_hooks.fleet.serve.service import HttpOptions, ServeError, ServeOptio
 @click.option("--token-env", metavar="NAME", help="The variable with the token that HTTP requests must have.")
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Certificate for HTTPS.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Its private key.")
+@require_option
 @directory_option
 def command(
     servers: tuple[str, ...] | None,
@@ -44,6 +45,7 @@ def command(
     token_env: str | None,
     tls_cert: str | None,
     tls_key: str | None,
+    required: tuple[str, ...],
     directory: str,
 ) -> int:
     """Run the hooks of a folder for agents in other processes and on other machines.
@@ -76,7 +78,7 @@ def command(
     if subject is not None and (problem := subject_problem(subject)):
         raise click.UsageError(f"--subject: {problem}.")
     try:
-        run_worker(ServeOptions(directory, nats, subject or DEFAULT_SUBJECT, http), warn)
+        run_worker(ServeOptions(directory, nats, subject or DEFAULT_SUBJECT, http, required), warn)
     except ServeError as error:
         raise click.ClickException(str(error)) from error
     except ModuleNotFoundError as error:

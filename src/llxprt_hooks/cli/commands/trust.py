@@ -11,8 +11,9 @@ from llxprt_hooks.cli.approval import approve, approved, is_interactive, show_ap
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus
-from llxprt_hooks.commands.list import TRUST_WORDS, take_inventory, why_off
+from llxprt_hooks.commands.list import TRUST_WORDS, take_inventory
 from llxprt_hooks.commands.validate import Severity, diagnose, inspect_project
+from llxprt_hooks.settings.trust.notices import why_off
 from llxprt_hooks.settings.trust.status import TrustState, trust_status
 
 

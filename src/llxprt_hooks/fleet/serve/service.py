@@ -44,6 +44,8 @@ class ServeOptions:
     nats: NatsAddress | None = None
     subject: str = DEFAULT_SUBJECT
     http: HttpOptions | None = None
+    required: tuple[str, ...] = ()
+    """What must have a hook, as ``Config.load`` takes it."""
 
 
 def run_worker(options: ServeOptions, say: Say) -> None:
@@ -57,7 +59,8 @@ def run_worker(options: ServeOptions, say: Say) -> None:
 def _load(options: ServeOptions) -> Config:
     """Load the settings of the folder. A worker without all of its hooks would let pass what they guard."""
     try:
-        config = Config.load(options.directory, strict=True, observer=HookLog(options.directory))
+        hook_log = HookLog(options.directory)
+        config = Config.load(options.directory, strict=True, observer=hook_log, require=options.required)
     except SettingsError as error:
         raise ServeError(error.refusal) from error
     if config.settings is not None and config.settings.notices:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from llxprt_hooks.settings.jsonc import Member
-    from llxprt_hooks.settings.load import LevelFile
+    from llxprt_hooks.settings.load import LevelFile, Settings
     from llxprt_hooks.settings.trust.status import TrustStatus
 
 NOT_TRUSTED_REASONS: Final = {
@@ -73,6 +73,17 @@ def never_enabled(
     nothing = f"no settings file{' that applies' if enabled_elsewhere else ''}"
     advice = f" {meant}" if (meant := misspelled_switch(levels)) else ""
     return f'{subject} in {places} {consequence}, because {nothing} has `"{ENABLING_KEYS[0][0]}": true`.{advice}'
+
+
+def why_off(settings: Settings) -> str | None:
+    """Return why all hooks are off; None if only an approval is missing, which a notice reports."""
+    if settings.enabled_if_approved:
+        return None
+    deciding = next((each.file for each in settings.levels if each.fields and each.fields.enabled is False), None)
+    if deciding is not None:
+        return f"hooks are off: {escape_for_terminal(str(deciding))} turns them off"
+    advice = misspelled_switch(settings.levels)
+    return 'hooks are off: no settings file has `"enableHooks": true`' + (f". {advice}" if advice else "")
 
 
 def misspelled_switch(levels: Iterable[LevelFile]) -> str | None:
