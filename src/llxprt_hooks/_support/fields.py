@@ -10,21 +10,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 
-class Field(NamedTuple):
-    """The type of a field."""
-
+class FieldType(NamedTuple):
     read: Callable[[Any], Any]
     """Returns the value in the form that is used, or None if it is not of this type."""
     words: str
     """The expected type, in the words of a message."""
-    fields: Mapping[str, Field] | None = None
+    fields: Mapping[str, FieldType] | None = None
     """The known fields of an object."""
     shows_value: bool = False
     """Whether a message may quote a wrong value. Only for values that cannot be secret."""
 
 
 def checked(
-    data: Mapping[str, Any], table: Mapping[str, Field], problems: list[str], path: str = "", *, keep_unknown: bool
+    data: Mapping[str, Any], table: Mapping[str, FieldType], problems: list[str], path: str = "", *, keep_unknown: bool
 ) -> dict[str, Any]:
     """Return the fields of ``data`` that fit the table, and add the dropped ones to ``problems``. Null means absent.
 
@@ -56,7 +54,7 @@ def checked(
     return kept
 
 
-def ignored(path: str, field: Field, value: object) -> str:
+def ignored(path: str, field: FieldType, value: object) -> str:
     """Return the message about a value that is not of the field's type."""
     return f"`{path}` is ignored: expected {field.words}, found {found(value, quote=field.shows_value)}"
 
@@ -78,19 +76,18 @@ _KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 )
 
 
-def one_of(*words: str, shows_value: bool = False) -> Field:
-    """One of these strings."""
+def one_of(*words: str, shows_value: bool = False) -> FieldType:
     listed = ", ".join(f'"{word}"' for word in words)
-    return Field(
+    return FieldType(
         lambda value: value if isinstance(value, str) and value in words else None,
         f"one of {listed}",
         shows_value=shows_value,
     )
 
 
-def object_of(fields: Mapping[str, Field]) -> Field:
+def object_of(fields: Mapping[str, FieldType]) -> FieldType:
     """An object whose known fields are also checked."""
-    return Field(_object, "an object", fields)
+    return FieldType(_object, "an object", fields)
 
 
 def _number(value: object) -> float | None:
@@ -132,13 +129,13 @@ def _instance_of(kind: type) -> Callable[[object], Any]:
     return lambda value: value if isinstance(value, kind) else None
 
 
-STRING = Field(_instance_of(str), "a string")
-WORD = Field(_word, "a string that is not empty")
-FLAG = Field(_instance_of(bool), "true or false")
-NUMBER = Field(_number, "a finite number")
-INTEGER = Field(_integer, "an integer")
-OBJECT = Field(_object, "an object")
-LIST = Field(_instance_of(list), "an array")
-STRINGS = Field(_strings, "an array of strings")
-NAMES = Field(_names, "an array of strings")
+STRING = FieldType(_instance_of(str), "a string")
+WORD = FieldType(_word, "a string that is not empty")
+FLAG = FieldType(_instance_of(bool), "true or false")
+NUMBER = FieldType(_number, "a finite number")
+INTEGER = FieldType(_integer, "an integer")
+OBJECT = FieldType(_object, "an object")
+LIST = FieldType(_instance_of(list), "an array")
+STRINGS = FieldType(_strings, "an array of strings")
+NAMES = FieldType(_names, "an array of strings")
 """Unlike ``STRINGS``, a list without any string is read as an empty list: it allows no tool."""

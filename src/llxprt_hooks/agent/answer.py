@@ -32,7 +32,6 @@ def shown_text(response: types.GenerateContentResponse) -> str:
 
 
 def function_calls(response: types.GenerateContentResponse) -> list[types.FunctionCall]:
-    """Return the function calls that the model requested."""
     content = first_content(response)
     parts = content.parts or [] if content else []
     return [part.function_call for part in parts if part.function_call]

@@ -35,7 +35,6 @@ class AgentOptions:
     record: str | None = None
     approval_mode: ApprovalMode = ApprovalMode.DEFAULT
     log_payloads: bool = False
-    """Whether the hook log includes the payloads sent to hooks."""
     required: tuple[str, ...] = ()
     """What must have a hook, as ``Config.load`` takes it."""
 

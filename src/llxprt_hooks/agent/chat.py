@@ -33,7 +33,6 @@ class Answer:
     usage: types.GenerateContentResponseUsageMetadata | None = None
     """Token usage of the model call, also if a hook replaced the response."""
     stopped_by: str | None = None
-    """The hooks that stopped the agent."""
     by_model: bool = False
     """Whether the model was called; otherwise a hook answered, or nobody did."""
 

@@ -40,8 +40,6 @@ class CallState(StrEnum):
 
 
 class CallStatus(StrEnum):
-    """How a call ended."""
-
     SUCCESS = "success"
     ERROR = "error"
     BLOCKED = "blocked"

@@ -47,8 +47,6 @@ class AnswerEnd(AgentEvent):
 
 @dataclass(frozen=True, slots=True)
 class ToolState(AgentEvent):
-    """A tool call changed its state."""
-
     type: ClassVar[str] = "tool_call"
     call: RequestedCall
 
@@ -81,15 +79,11 @@ class Stopped(AgentEvent):
 
 @dataclass(frozen=True, slots=True)
 class WarningEvent(AgentEvent):
-    """A warning for the user."""
-
     type: ClassVar[str] = "warning"
     message: str
 
 
 class UserInterface(Protocol):
-    """Shows events to the user."""
-
     def handle(self, event: AgentEvent) -> None:
         """Show an event."""
 

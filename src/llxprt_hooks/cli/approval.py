@@ -86,7 +86,6 @@ def approve(status: TrustStatus, *, ask: bool) -> bool:
 
 
 def approved(status: TrustStatus) -> str:
-    """Return what an approval means."""
     return f"approved: the hooks of {status.project} will run. After any change, approve again"
 
 

@@ -67,7 +67,6 @@ def _records(lines: Iterable[bytes], where: LogFilter) -> Iterator[Record]:
 
 
 def audit_stream(servers: tuple[str, ...], stream: str, credentials: str | None) -> AuditSource:
-    """Return the stream that the options name."""
     return AuditSource(StreamReader(NatsAddress(servers, credentials), stream))
 
 

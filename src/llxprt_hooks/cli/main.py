@@ -134,7 +134,6 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit."""
     sys.excepthook = _print_traceback
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # warnings of libraries are for developers, not users

@@ -152,14 +152,12 @@ def hook_names(*, enabled: bool) -> Callable[[click.Context, click.Parameter, st
 
 
 def recorded_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the names of hooks in the log."""
     from llxprt_hooks.commands.log import read_log
 
     return _items((str(record["hook"]) for record in read_log()), incomplete)
 
 
 def tool_names(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the names of known tools."""
     from llxprt_hooks.settings.other_agents import KNOWN_TOOLS
 
     return _items(KNOWN_TOOLS, incomplete)

@@ -38,8 +38,6 @@ MAX_EXAMPLES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """An event in the log."""
-
     id: str
     """The id of its first execution, for ``fire --from-log``."""
     timestamp: str
@@ -113,8 +111,6 @@ class DecisionChange:
 
 @dataclass(frozen=True, slots=True)
 class BacktestReport:
-    """The result of replaying a recording."""
-
     replays: Sequence[Replay]
     without_payload: int
     """How many events could not be replayed."""

@@ -50,8 +50,6 @@ _OF_PROJECT: Final = {
 
 
 class Health(StrEnum):
-    """How serious a finding is."""
-
     OK = "ok"
     NOTICE = "notice"
     """Something that the user should know, and that may be intended."""
@@ -60,13 +58,10 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the report."""
-
     health: Health
     what: str
     """A level, a hook, a file."""
     path: str
-    """Where it is."""
     state: str
     """What was found, for people."""
 
@@ -102,8 +97,6 @@ class CheckedHook:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the doctor found."""
-
     project: Path
     levels: list[Finding]
     hooks: list[CheckedHook]
@@ -137,7 +130,6 @@ class Report:
 
     @property
     def summary(self) -> str:
-        """How many hooks run, and what is broken."""
         count = self.broken
         if count:
             rest = f" {count} {plural(count, 'problem')}. `llxprt-hooks validate` explains problems in settings."

@@ -16,11 +16,8 @@ class ExitStatus(IntEnum):
     FAILED = 1
     """Any other failure."""
     BLOCKED = 2
-    """Blocked by a hook."""
     STOPPED = 3
-    """Stopped by a hook."""
     USAGE = 64
-    """Wrong usage."""
     INTERRUPTED = 130
     """Ctrl-C."""
     READER_LEFT = 141

@@ -62,8 +62,6 @@ class InvalidInputError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The plan, the results and the outcome of a trial."""
-
     event_name: HookEventName
     plan: list[PlannedHook] = field(default_factory=list)
     result: AggregatedHookResult | None = None

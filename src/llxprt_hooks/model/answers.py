@@ -18,7 +18,7 @@ from llxprt_hooks._support.fields import (
     STRING,
     STRINGS,
     WORD,
-    Field,
+    FieldType,
     checked,
     found,
     object_of,
@@ -40,7 +40,7 @@ log = debug_logger("translator")
 
 ROLES = {"user": "user", "model": "model", "assistant": "model", "system": "system"}
 
-CONFIG: Mapping[str, Field] = {
+CONFIG: Mapping[str, FieldType] = {
     "temperature": NUMBER,
     "maxOutputTokens": INTEGER,
     "topP": NUMBER,
@@ -50,23 +50,23 @@ CONFIG: Mapping[str, Field] = {
     "presencePenalty": NUMBER,
     "frequencyPenalty": NUMBER,
 }
-TOOL_CONFIG: Mapping[str, Field] = {"mode": one_of("AUTO", "ANY", "NONE"), "allowedFunctionNames": NAMES}
-REQUEST: Mapping[str, Field] = {
+TOOL_CONFIG: Mapping[str, FieldType] = {"mode": one_of("AUTO", "ANY", "NONE"), "allowedFunctionNames": NAMES}
+REQUEST: Mapping[str, FieldType] = {
     "model": WORD,
     "messages": LIST,
     "config": OBJECT,
     "toolConfig": object_of(TOOL_CONFIG),
 }
-RESPONSE: Mapping[str, Field] = {"text": STRING, "candidates": LIST, "usageMetadata": OBJECT}
-CANDIDATE: Mapping[str, Field] = {
+RESPONSE: Mapping[str, FieldType] = {"text": STRING, "candidates": LIST, "usageMetadata": OBJECT}
+CANDIDATE: Mapping[str, FieldType] = {
     "content": OBJECT,
     "finishReason": STRING,
     "index": INTEGER,
     "safetyRatings": LIST,
 }
-CONTENT: Mapping[str, Field] = {"role": STRING, "parts": LIST}
-RATING: Mapping[str, Field] = {"category": STRING, "probability": STRING}
-USAGE: Mapping[str, Field] = {
+CONTENT: Mapping[str, FieldType] = {"role": STRING, "parts": LIST}
+RATING: Mapping[str, FieldType] = {"category": STRING, "probability": STRING}
+USAGE: Mapping[str, FieldType] = {
     "promptTokenCount": INTEGER,
     "candidatesTokenCount": INTEGER,
     "totalTokenCount": INTEGER,
@@ -127,7 +127,7 @@ def ignored(path: str, expected: str, value: object) -> None:
     log.warning("a hook's answer: `%s` is ignored: expected %s, found %s", path, expected, found(value))
 
 
-def _fields(answer: object, table: Mapping[str, Field], path: str) -> dict[str, Any]:
+def _fields(answer: object, table: Mapping[str, FieldType], path: str) -> dict[str, Any]:
     """Return the known and well-formed fields. ``null`` counts as absent and leaves a field as it was."""
     if not isinstance(answer, Mapping):
         ignored(path, OBJECT.words, answer)

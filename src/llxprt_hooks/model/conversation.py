@@ -21,8 +21,6 @@ CallKeys: TypeAlias = tuple[Hashable, ...]
 
 
 class Turn(NamedTuple):
-    """One message of a conversation."""
-
     role: str
     """``user``, ``model`` or ``system``."""
     text: str
@@ -30,7 +28,6 @@ class Turn(NamedTuple):
     source: Any = None
     """The SDK's own message, with everything that hooks do not see; None for a message that a hook added."""
     calls: tuple[CallKeys, ...] = ()
-    """The tool calls in it."""
     results: tuple[CallKeys, ...] = ()
     """The tool calls whose results are in it."""
     binds_next: bool = False

@@ -33,8 +33,6 @@ _PIDFD_GET_INFO = (3 << 30) | (_PIDFD_INFO_SIZE << 16) | (0xFF << 8) | 11
 
 
 class ExitWatch(Protocol):
-    """Waits for one process."""
-
     fd: int
     """Readable once the process has ended."""
 
@@ -68,8 +66,6 @@ def is_ready(fd: int, events: int, seconds: float) -> bool:
 
 
 class PidfdWatch:
-    """Waits with a pidfd."""
-
     __slots__ = ("_pid", "fd")
 
     def __init__(self, pid: int) -> None:
@@ -97,8 +93,6 @@ class PidfdWatch:
 
 
 class ThreadWatch:
-    """Waits with a thread."""
-
     __slots__ = ("_pid", "_reaped", "_status", "_thread", "_writer", "fd")
 
     def __init__(self, pid: int) -> None:
@@ -174,7 +168,6 @@ def abandon(pid: int) -> None:
 
 
 def reap_abandoned() -> None:
-    """Reap abandoned processes that have ended."""
     for pid in list(_abandoned):
         if not is_running(pid):
             with contextlib.suppress(ValueError):  # another thread removed it

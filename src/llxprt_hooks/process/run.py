@@ -140,7 +140,6 @@ async def _accepted(loop: asyncio.AbstractEventLoop, offer: Offer, grace: float)
 
 
 async def _answered(loop: asyncio.AbstractEventLoop, offer: Offer) -> None:
-    """Wait for the answer to an offer."""
     answer, owner = loop.create_future(), os.getpid()
     loop.add_reader(offer.fd, _resolve, answer)
     timer = loop.call_later(offer.seconds, _resolve, answer)

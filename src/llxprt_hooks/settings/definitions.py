@@ -117,7 +117,6 @@ class HookConfig(msgspec.Struct, frozen=True):
 
     @property
     def executor(self) -> AnyExecutor:
-        """The hook type's implementation."""
         return executors()[self.type]
 
     @property

@@ -50,7 +50,6 @@ class EnvironmentRule:
     deny: tuple[str, ...] = ()
 
     def admits(self, name: str) -> bool:
-        """Return whether a variable is inherited."""
         return _listed(name, self.allow) and not _listed(name, self.deny)
 
 

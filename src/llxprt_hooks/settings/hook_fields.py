@@ -176,7 +176,6 @@ class FieldReader:
         return Node(Kind.OBJECT, 0, 0, members=tuple(each for each in events if each.value.kind is Kind.ARRAY))
 
     def report(self, node: Node, message: str) -> None:
-        """Add a problem with a node."""
         self._problems.append(self._document.problem_at(node.start, message))
 
     def _add(self, misfit: Misfit) -> None:

@@ -93,7 +93,6 @@ class Settings:
     audit: AuditRule | None
     """Where records of executions are sent: what the system's file says, else the user's, else the project's (D-81)."""
     environment: HookEnvironment
-    """Which variables hooks inherit."""
     managed_environment: HookEnvironment
     """Which variables managed hooks inherit: other levels cannot take away what these hooks need."""
     extensions: tuple[Extension, ...]

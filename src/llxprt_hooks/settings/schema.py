@@ -179,7 +179,6 @@ def _with_hooks(shape: Shape, hooks: Shape) -> Shape:
 
 
 GROUPS: Final[Mapping[HookEventName, Shape]] = {event: _group(spec) for event, spec in EVENTS.items()}
-"""The hook group of each event."""
 
 _EVENT_FIELDS: Final = {
     event.value: Field(ArrayOf(group), event.spec.description, default=[]) for event, group in GROUPS.items()
@@ -187,7 +186,6 @@ _EVENT_FIELDS: Final = {
 _HOOKS_EXAMPLE: Final = {"BeforeTool": [{"matcher": "^write_file$", "hooks": [_EXAMPLE]}]}
 
 HOOKS: Final = replace(FILE_HOOKS, fields={**_EVENT_FIELDS, **FILE_HOOKS.fields}, open=False, example=_HOOKS_EXAMPLE)
-"""The ``hooks`` of a settings file."""
 
 SETTINGS: Final = _with_hooks(FILE_SETTINGS, HOOKS)
 

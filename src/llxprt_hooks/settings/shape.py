@@ -108,9 +108,7 @@ class Mistake(Enum):
     UNKNOWN = auto()
     """A key that is not declared. Whether that matters depends on the object."""
     MISSING = auto()
-    """A required key that is absent."""
     KIND = auto()
-    """The wrong type."""
     LIMITS = auto()
     """A value of the right type that is blank, not one of the choices, or not allowed for another reason."""
 

@@ -76,7 +76,7 @@ async def test_an_argument_under_another_name_is_reported(workspace: Workspace) 
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [(7, "a number"), (7.5, "a number"), (True, "a boolean"), ([], "an array"), ({}, "an object"), (b"", "else")],
+    [(7, "a number"), (7.5, "a number"), (True, "a boolean"), ([], "an array"), ({}, "an object"), (b"", "bytes")],
 )
 async def test_an_argument_of_the_wrong_type_is_reported(workspace: Workspace, value: Any, told: str) -> None:
     message = await fail(workspace, "write_file", file_path="a.txt", content=value)

@@ -44,8 +44,6 @@ _BLANKS = " \t\r"
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of a value."""
-
     text: str
     lines: int = 1
     """How many lines begin in it."""

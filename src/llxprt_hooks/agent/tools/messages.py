@@ -14,7 +14,6 @@ class ToolFailure(Exception):
 
 
 def failed(failure: ToolFailure) -> ToolResult:
-    """Return a failure as the result of the call."""
     return ToolResult.failure(escape_name(str(failure)))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from llxprt_hooks._support.fields import found
 from llxprt_hooks._support.text import shorten
 from llxprt_hooks.agent.tools.messages import ToolFailure, escape_name, failed
 
@@ -99,14 +100,10 @@ def texts(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(value := arguments.get(name), str):
             given[name] = _valid(name, value)
         elif value is not None:
-            got = _JSON_TYPES.get(type(value), "something else")
-            raise ToolFailure(f"{tool.name} expects a string as `{name}`, but got {got}.")
+            raise ToolFailure(f"{tool.name} expects a string as `{name}`, but got {found(value)}.")
         elif name in tool.parameters.get("required", ()):
             raise ToolFailure(f"{tool.name} needs the string `{name}`, but got {_given(arguments)}.")
     return given
-
-
-_JSON_TYPES = {bool: "a boolean", int: "a number", float: "a number", list: "an array", dict: "an object"}
 
 
 def _valid(name: str, value: str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 import msgspec
 
+from llxprt_hooks._support.fields import found
 from llxprt_hooks._support.json_codec import decode_text, write_json
 from llxprt_hooks._support.terminal import line, print_json, print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks._support.text import escape_for_terminal, one_line, plural, shorten
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.core.engine.results import HookExecutionResult
     from llxprt_hooks.settings.definitions import HookConfig
-
-JSON_KINDS = {list: "an array", str: "a string", int: "a number", float: "a number", bool: "true or false"}
 
 SPINNER_DELAY = 0.3
 """Seconds before the spinner appears."""
@@ -252,7 +251,7 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
             f"{option} is not valid JSON: {why}, in {shorten(text, 40)!r}. Pass a JSON object, or @FILE to read a file."
         ) from error
     if not isinstance(value, dict):
-        raise click.UsageError(f"{option} must be a JSON object, found {JSON_KINDS.get(type(value), 'null')}.")
+        raise click.UsageError(f"{option} must be a JSON object, found {found(value)}.")
     return value
 
 

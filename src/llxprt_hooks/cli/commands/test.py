@@ -130,7 +130,6 @@ def _print_results(results: Sequence[TestResult], broken: Sequence[Problem], *, 
 
 
 _STYLES = {"failed": "red bold", "recorded": "yellow bold", "passed": "green"}
-"""The possible results of a test."""
 
 
 def _print_result(console: Console, result: TestResult, state: str) -> None:

@@ -125,7 +125,6 @@ class Player:
             print_line(self._console, ("  │ ", "dim"), (line, "cyan"))
 
     def summarize(self) -> None:
-        """Print a table of all scenes."""
         print_line(self._console)
         rows: list[tuple[Part, ...]] = [(("effect", "bold"), ("hook", "bold"), ("what the model saw", "bold"))]
         room = self._console.width - max(len(effect) for effect, *_ in self._summary) - 2

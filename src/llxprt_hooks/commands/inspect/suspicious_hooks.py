@@ -22,8 +22,6 @@ _SHOWN_TOOLS = 5
 
 @dataclass(frozen=True, slots=True)
 class SuspiciousHook:
-    """A hook to look at, and why."""
-
     kind: str
     """``never fired``, ``does not run`` or ``always fails``."""
     hook: str

@@ -47,7 +47,6 @@ class Translation:
     dialect: Dialect
     groups: list[tuple[HookEventName, dict[str, Any]]] = field(default_factory=list)
     disabled: list[str] = field(default_factory=list)
-    """The names of disabled hooks."""
     left_out: list[Problem] = field(default_factory=list)
     """Settings without a counterpart, with advice."""
     remarks: list[Problem] = field(default_factory=list)

@@ -32,8 +32,6 @@ MAX_STDERR: Final = 1000
 
 
 class Decision(StrEnum):
-    """The decision on an event."""
-
     BLOCK = "block"
     """It is blocked. In a test, ``deny`` is the same."""
     STOP = "stop"
@@ -75,8 +73,6 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a test expects."""
-
     decision: str
     reason: str | Mapping[str, str] | None = None
     """The exact text, or an object with ``contains`` or ``matches``."""
@@ -134,15 +130,12 @@ class TestRun:
     failures: list[str]
     """Why the outcome means nothing: no hook ran, or one failed."""
     hooks: list[str]
-    """The hooks that ran."""
     duration: float
     """Milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """The result of a test."""
-
     __test__ = False
 
     test: HookTest

@@ -201,7 +201,6 @@ class FileHook:
 
     @property
     def type(self) -> object:
-        """Its type; None if it has none."""
         node = self.node.at("type")
         return node.scalar if node else None
 

@@ -72,7 +72,6 @@ def _hook_of_type(name: str) -> dict[str, Any]:
 
 
 def object_schema(shape: Shape) -> dict[str, Any]:
-    """Return the schema of an object."""
     required = [key for key, field in shape.fields.items() if field.required]
     return {
         "type": "object",

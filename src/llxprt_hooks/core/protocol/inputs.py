@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NotRequired, TypedDict, TypeGuard, TypeVar
 
-from llxprt_hooks._support.fields import FLAG, OBJECT, STRING, Field, found, one_of
+from llxprt_hooks._support.fields import FLAG, OBJECT, STRING, FieldType, found, one_of
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import EventField, FieldKind, HookEventName
 
@@ -84,13 +84,13 @@ def _tool_result(value: object) -> object:
     return value if isinstance(value, (ToolResult, Mapping)) else None
 
 
-_FIELDS: Mapping[FieldKind, Field] = {
+_FIELDS: Mapping[FieldKind, FieldType] = {
     FieldKind.TEXT: STRING,
     FieldKind.FLAG: FLAG,
     FieldKind.OBJECT: OBJECT,
-    FieldKind.MODEL_REQUEST: Field(_model_data, "an object"),
-    FieldKind.MODEL_RESPONSE: Field(_model_data, "an object"),
-    FieldKind.TOOL_RESULT: Field(_tool_result, "an object"),
+    FieldKind.MODEL_REQUEST: FieldType(_model_data, "an object"),
+    FieldKind.MODEL_RESPONSE: FieldType(_model_data, "an object"),
+    FieldKind.TOOL_RESULT: FieldType(_tool_result, "an object"),
 }
 
 
@@ -126,11 +126,11 @@ def name_text(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
-def _field(event_field: EventField) -> Field:
+def _field(event_field: EventField) -> FieldType:
     return one_of(*event_field.values) if event_field.kind is FieldKind.WORD else _FIELDS[event_field.kind]
 
 
-def _wrong(event_name: HookEventName, name: str, field: Field, value: object) -> str:
+def _wrong(event_name: HookEventName, name: str, field: FieldType, value: object) -> str:
     return f"`{name}` in the input of {event_name} must be {field.words}, found {found(value, quote=True)}"
 
 

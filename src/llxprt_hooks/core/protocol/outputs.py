@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
-from llxprt_hooks._support.fields import FLAG, OBJECT, STRING, Field, checked, object_of, one_of
+from llxprt_hooks._support.fields import FLAG, OBJECT, STRING, FieldType, checked, object_of, one_of
 from llxprt_hooks._support.text import closest, escape_for_terminal, shorten
 from llxprt_hooks.model.answers import REQUEST, TOOL_CONFIG
 
@@ -22,7 +22,7 @@ NO_REASON = "No reason provided"
 
 _DECISION = one_of("ask", "block", "deny", "approve", "allow", shows_value=True)
 
-SPECIFIC_FIELDS: Mapping[str, Field] = {
+SPECIFIC_FIELDS: Mapping[str, FieldType] = {
     "additionalContext": STRING,
     "permissionDecision": _DECISION,
     "permissionDecisionReason": STRING,
@@ -32,7 +32,7 @@ SPECIFIC_FIELDS: Mapping[str, Field] = {
     "toolConfig": object_of(TOOL_CONFIG),
 }
 """The known fields of ``hookSpecificOutput``. Others are kept as they are, because they belong to the event."""
-FIELDS: Mapping[str, Field] = {
+FIELDS: Mapping[str, FieldType] = {
     "decision": _DECISION,
     "reason": STRING,
     "continue": FLAG,
@@ -42,7 +42,7 @@ FIELDS: Mapping[str, Field] = {
     "hookSpecificOutput": object_of(SPECIFIC_FIELDS),
 }
 """The fields of an output. Others are ignored."""
-_DECIDING: Mapping[str, Field] = {
+_DECIDING: Mapping[str, FieldType] = {
     "decision": _DECISION,
     "continue": FLAG,
     "hookSpecificOutput": object_of({"permissionDecision": _DECISION}),

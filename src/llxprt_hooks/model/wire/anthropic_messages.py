@@ -14,8 +14,6 @@ ENDING = ("stop_reason", "stop_sequence", "stop_details", "container")
 
 
 class MessagesWire(Wire):
-    """The HTTP side of the Messages API."""
-
     path = "/v1/messages"
     bypasses = (
         sends("/messages/batches", "a batch"),

@@ -45,7 +45,6 @@ class Assembler(ABC):
         return self._if_readable(self._assembled)
 
     def feed(self, chunk: bytes) -> None:
-        """Add bytes of the stream."""
         for event in self._parser.feed(chunk):
             if not event.data.startswith("[DONE]"):
                 self._if_readable(partial(self._add_json, event.data))

@@ -21,8 +21,6 @@ from llxprt_hooks.model.wire.sse import encode_json
 
 
 class ChatWire(Wire):
-    """The HTTP side of Chat Completions."""
-
     path = "/chat/completions"
     bypasses = (
         sends("/batches", "a batch"),  # of any of OpenAI's APIs

@@ -20,8 +20,6 @@ TOOL_TYPES = {"computer_call": ["computer_use_preview", "computer"]}
 
 
 class ResponsesWire(Wire):
-    """The HTTP side of the Responses API."""
-
     path = "/responses"
     bypasses = (
         fetches("/responses/[^/]+(/input_items)?", "a stored response"),

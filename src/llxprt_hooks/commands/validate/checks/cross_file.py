@@ -26,8 +26,6 @@ _UNKNOWN_SUBJECT: Final = "\x00"
 
 @dataclass(frozen=True, eq=False)
 class _DisabledEntry:
-    """An entry of a list of disabled hooks."""
-
     file: SettingsFile
     path: str
     node: Node
@@ -60,7 +58,6 @@ def check_repeated(inspection: Inspection) -> Iterator[Diagnostic]:
 
 
 def check_disabled(inspection: Inspection) -> Iterator[Diagnostic]:
-    """Find disabled hooks."""
     off = {switched.name: switched for switched in _disabled(inspection)}
     for hook in inspection.hooks:
         switched = off.get(hook.identity)

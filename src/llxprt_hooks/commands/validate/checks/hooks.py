@@ -57,7 +57,6 @@ def check_unsupported_event(inspection: Inspection, event: FileEvent) -> Iterato
 
 
 def check_type(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
-    """Find unknown and unsupported types."""
     node = hook.node.at("type")
     if node is None or node.kind is not Kind.STRING:
         return

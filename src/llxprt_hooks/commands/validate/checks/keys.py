@@ -52,7 +52,6 @@ def check_shape(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnost
 
 
 def check_duplicate_keys(inspection: Inspection, file: SettingsFile) -> Iterator[Diagnostic]:
-    """Find duplicate keys."""
     for member in duplicate_members(file.root) if file.role is not Role.MANIFEST else ():
         message = f"duplicate key `{member.key}` in this object; the last one wins"
         yield file.at_key(Rule.DUPLICATE_KEY, member, message, "Merge the two, or remove one.")
