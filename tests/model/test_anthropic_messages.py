@@ -203,3 +203,15 @@ def test_other_data_is_declined() -> None:
         TRANSLATOR.read_request({"model": "m", "input": "Hi"})
     with pytest.raises(TranslationError, match="expected a Message with content"):
         TRANSLATOR.read_response({"type": "message_batch"})
+
+
+def test_a_streamed_answer_has_the_token_counts_of_a_complete_one() -> None:
+    usage = {"input_tokens": 3, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 5, "output_tokens": 4}
+    response = {**anthropic_response(), "usage": usage}
+
+    streamed = TRANSLATOR.wire.assemble(TRANSLATOR.wire.events(response))
+
+    assert streamed is not None
+    assert TRANSLATOR.to_hook_llm_response(streamed) == TRANSLATOR.to_hook_llm_response(response)
+    counts = {"promptTokenCount": 28, "candidatesTokenCount": 4, "totalTokenCount": 32}
+    assert TRANSLATOR.to_hook_llm_response(streamed)["usageMetadata"] == counts

@@ -142,6 +142,48 @@ SAMPLES = {
 }
 
 
+# A prompt of 20,503 tokens, most of them cached, and an answer of 4.
+USAGES: dict[str, dict[str, Any]] = {
+    "google-genai": {
+        "usage_metadata": {
+            "prompt_token_count": 20503,
+            "cached_content_token_count": 20000,
+            "candidates_token_count": 4,
+            "total_token_count": 20507,
+        }
+    },
+    "openai-chat": {
+        "usage": {"prompt_tokens": 20503, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 20000}}
+    },
+    "openai-responses": {
+        "usage": {"input_tokens": 20503, "output_tokens": 4, "input_tokens_details": {"cached_tokens": 20000}}
+    },
+    "anthropic-messages": {
+        "usage": {
+            "input_tokens": 3,
+            "cache_read_input_tokens": 20000,
+            "cache_creation_input_tokens": 500,
+            "output_tokens": 4,
+        }
+    },
+}
+
+
+@pytest.mark.requirement("HOOK-073")
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_hooks_see_the_same_token_counts_whatever_the_sdk_calls_them(name: str) -> None:
+    translator, usage = resolve_translator(name), USAGES[name]
+    answer = next(sample.response for sample in SAMPLES[name]() if isinstance(sample, Sample))
+    response = {**answer, **usage} if isinstance(answer, dict) else answer.model_copy(update=usage)
+
+    shown = translator.to_hook_llm_response(response)
+
+    counts = {"promptTokenCount": 20503, "candidatesTokenCount": 4, "totalTokenCount": 20507}
+    assert shown["usageMetadata"] == counts
+    repeated = translator.from_hook_llm_response({**shown, "text": "Changed."}, response)
+    assert translator.to_hook_llm_response(repeated)["usageMetadata"] == counts
+
+
 @pytest.mark.requirement("HOOK-071", "HOOK-075", "HOOK-078", "HOOK-079")
 @pytest.mark.parametrize("name", TRANSLATORS)
 def test_every_translator_keeps_the_contract(name: str) -> None:

@@ -54,6 +54,7 @@ class AnthropicMessagesTranslator(JSONTranslator):
     REQUEST = "the arguments of messages.create"
     RESPONSE = "a Message with content"
     USAGE = usage("usage", "input_tokens", "output_tokens")
+    CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
     FINISH_REASONS: ClassVar[Mapping[str, str]] = {
         "end_turn": "STOP",
         "stop_sequence": "STOP",

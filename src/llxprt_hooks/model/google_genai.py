@@ -166,7 +166,7 @@ class HookTranslatorGenAIv1(
     ) -> types.GenerateContentResponse:
         """Return a response of text parts only; nothing of the base is kept (HOOK-079)."""
         answer = answers.read_response(hook_response)
-        usage = {self.USAGE[1][name]: count for name, count in answer.get("usageMetadata", {}).items()}
+        usage = self.sdk_counts(answer.get("usageMetadata", {}), None)
         return types.GenerateContentResponse(
             candidates=[_sdk_candidate(candidate) for candidate in answer["candidates"]],
             usage_metadata=types.GenerateContentResponseUsageMetadata.model_validate(usage) if usage else None,

@@ -102,9 +102,9 @@ class JSONTranslator(MessageTranslator[Request, Any, ToolChoice]):
         answer = answers.read_response(hook_response)
         base = self.blank_response({}) if base is None else base
         fields = dumped(base)
-        usage_field, names = self.USAGE
-        counts = {names[name]: count for name, count in answer.get("usageMetadata", {}).items() if name in names}
+        usage_field = self.USAGE[0]
         old_usage = fields.get(usage_field)
+        counts = self.sdk_counts(answer.get("usageMetadata", {}), old_usage)
         usage = {usage_field: copy_with(old_usage if is_copyable(old_usage) else {}, **counts)} if counts else {}
         response = {**fields, **self.answer_fields(answer["candidates"], fields), **usage}
         return response if isinstance(base, Mapping) else _as_object(type(base), response)

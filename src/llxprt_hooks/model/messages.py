@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.model.access import as_list, copy_with, described, field, name_of
@@ -23,7 +23,7 @@ from llxprt_hooks.model.format import TranslationError
 from llxprt_hooks.model.translator import HookTranslator, RequestT, ResponseT, ToolConfigT, build_hook_response
 
 if TYPE_CHECKING:
-    from llxprt_hooks.model.format import LLMCandidate, LLMResponse, LLMSafetyRating
+    from llxprt_hooks.model.format import LLMCandidate, LLMResponse, LLMSafetyRating, LLMUsage
 
 log = debug_logger("translator")
 
@@ -65,6 +65,8 @@ class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
     """The field of a message that has its text or its parts."""
     USAGE: ClassVar[Usage] = ("usage", {})
     """The field of a response with the token counts, and a map from their names in the hook format to the SDK's."""
+    CACHED: ClassVar[Sequence[str]] = ()
+    """Counts of cached prompt tokens that the SDK's own count of the prompt leaves out, and the hook format's has."""
     FINISH_REASONS: ClassVar[Mapping[str, str]] = {}
     """Maps finish reasons of the API to the hook format's. Others are shown in upper case."""
 
@@ -164,8 +166,30 @@ class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
         """Return the texts, finish reasons, ratings and token counts; dropped parts are logged (HOOK-079)."""
         choices = self.choices_of(response)
         self._log_dropped(choices)
-        usage, names = self.USAGE
-        return build_hook_response([self._candidate(choice) for choice in choices], field(response, usage), names)
+        usage = self._usage(field(response, self.USAGE[0]))
+        return build_hook_response([self._candidate(choice) for choice in choices], usage)
+
+    def _usage(self, usage: Any) -> LLMUsage:
+        """Return token counts in hook format. The total is the sum where the SDK does not have it."""
+        given = {name: field(usage, sdk_name) for name, sdk_name in self.USAGE[1].items()}
+        counts = {name: count for name, count in given.items() if count is not None}
+        prompt, answer = counts.get("promptTokenCount"), counts.get("candidatesTokenCount")
+        if isinstance(prompt, int):
+            counts["promptTokenCount"] = prompt = prompt + self._cached(usage)
+            if isinstance(answer, int):
+                counts.setdefault("totalTokenCount", prompt + answer)
+        return cast("LLMUsage", counts)
+
+    def sdk_counts(self, usage: LLMUsage, base: Any) -> dict[str, Any]:
+        """Return token counts that a hook gave under the SDK's names; ``base`` are those that they replace."""
+        names = self.USAGE[1]
+        shown = {**usage}
+        if "promptTokenCount" in usage:
+            shown["promptTokenCount"] = max(usage["promptTokenCount"] - self._cached(base), 0)
+        return {names[name]: count for name, count in shown.items() if name in names}
+
+    def _cached(self, usage: Any) -> int:
+        return sum(count for name in self.CACHED if isinstance(count := field(usage, name), int))
 
     def _candidate(self, choice: Choice) -> LLMCandidate:
         texts = [text for part in choice.parts if (text := self.text_of(part))]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, ca
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.model import answers
-from llxprt_hooks.model.access import field
 from llxprt_hooks.model.conversation import Turn, messages_of, rewrite
 from llxprt_hooks.model.restriction import combine
 
@@ -194,13 +193,12 @@ TranslatorChoice: TypeAlias = AnyTranslator | str | None
 """A translator, its name in ``registry``, or None for the configuration's translator, by default google-genai's."""
 
 
-def build_hook_response(candidates: list[LLMCandidate], usage: Any, usage_names: Mapping[str, str]) -> LLMResponse:
-    """Return a response in hook format; ``usage_names`` maps the hook format's token counts to the SDK's names."""
+def build_hook_response(candidates: list[LLMCandidate], usage: LLMUsage) -> LLMResponse:
+    """Return a response in hook format."""
     text = "".join(candidates[0]["content"]["parts"]) if candidates else ""
     response: LLMResponse = {"text": text, "candidates": candidates}
-    counts = {name: field(usage, sdk_name) for name, sdk_name in usage_names.items()}
-    if set_counts := {name: count for name, count in counts.items() if count is not None}:
-        response["usageMetadata"] = cast("LLMUsage", set_counts)
+    if usage:
+        response["usageMetadata"] = usage
     return response
 
 

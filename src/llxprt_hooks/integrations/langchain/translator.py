@@ -189,14 +189,9 @@ class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
         answer = answers.read_response(hook_response)
         finish_reason = answer["candidates"][0].get("finishReason", "")
         metadata = {} if base is None else base.response_metadata
-        counts = {self.USAGE[1][name]: count for name, count in answer.get("usageMetadata", {}).items()}
-        usage = {
-            "input_tokens": 0,
-            "output_tokens": 0,
-            "total_tokens": 0,
-            **(field(base, "usage_metadata") or {}),
-            **counts,
-        }
+        old_usage = field(base, "usage_metadata") or {}
+        counts = self.sdk_counts(answer.get("usageMetadata", {}), old_usage)
+        usage = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0, **old_usage, **counts}
         return AIMessage(
             answer["text"],
             id=field(base, "id"),

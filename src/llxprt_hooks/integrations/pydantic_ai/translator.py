@@ -169,10 +169,7 @@ class PydanticAITranslator(MessageTranslator[PydanticAIRequest, ModelResponse, T
     ) -> ModelResponse:
         answer = answers.read_response(hook_response)
         base = ModelResponse(parts=[]) if base is None else base
-        names = self.USAGE[1]
-        counts: dict[str, Any] = {
-            names[name]: count for name, count in answer.get("usageMetadata", {}).items() if name in names
-        }
+        counts = self.sdk_counts(answer.get("usageMetadata", {}), base.usage)
         counts.pop("total_tokens", None)  # the sum of the others
         usage = dataclasses.replace(base.usage, **counts) if counts else base.usage
         text = "".join(answer["candidates"][0]["content"]["parts"]) if answer["candidates"] else ""
