@@ -7,7 +7,7 @@ Each configuration has its own: two of them in one program do not share sessions
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -72,6 +72,7 @@ class Session:
         self.restriction = Restriction()
         """Which tools the latest answer of the model may call."""
         self._config = config
+        self._agent: Hashable = None
         self._notes = _Notes()
         self._stop = _Stop()
 
@@ -87,20 +88,20 @@ class Session:
     @property
     def notes(self) -> tuple[str, ...]:
         """Messages of hooks for the next model request."""
-        return self._notes.pending
+        return self._notes.pending.get(self._agent, ())
 
     @notes.setter
     def notes(self, notes: tuple[str, ...]) -> None:
-        self._notes.pending = notes
+        self._notes.pending[self._agent] = notes
 
     def exchange_notes(self, delivered: tuple[str, ...], new: tuple[str, ...]) -> None:
         """Remove the notes that a request has delivered, and add new ones. Calls may run in several threads."""
         with self._notes.lock:
-            pending = list(self._notes.pending)
+            pending = list(self.notes)
             for note in delivered:
                 if note in pending:  # a parallel call may have delivered it, too
                     pending.remove(note)
-            self._notes.pending = (*pending, *new)
+            self.notes = (*pending, *new)
 
     def stop(self, reason: str, result: Any) -> None:
         """Call no model and no tool until ``resume``."""
@@ -112,18 +113,27 @@ class Session:
 
     def next_run(self) -> Session:
         """Start a new run of this conversation. Runs share notes; a stop ends only its own run."""
-        run = self.nested_run()
-        run._stop = _Stop()
+        run = Session(self._config, self.session_id, self.transcript_path)
+        run._agent, run._notes = self._agent, self._notes
         return run
 
     def nested_run(self) -> Session:
         """Return a run inside of this one, such as that of an agent that is a tool: a stop ends both.
 
-        Its model has its own restriction.
+        Its model has its own restriction, and its requests their own notes.
         """
         run = Session(self._config, self.session_id, self.transcript_path)
-        run._notes, run._stop = self._notes, self._stop
+        run._stop = self._stop
         return run
+
+    def part_of(self, agent: Hashable) -> Session:
+        """Return the part of this run that belongs to one of its agents, if each has a conversation of its own.
+
+        A stop ends all of them. In the next run, the agent finds the notes that it has left.
+        """
+        part = self.nested_run()
+        part._agent, part._notes = agent, self._notes
+        return part
 
     @contextmanager
     def active(self) -> Iterator[Session]:
@@ -149,10 +159,10 @@ class Session:
 
 
 class _Notes:
-    """What the runs of a conversation share."""
+    """What the runs of a conversation share: what each of its agents is to be told."""
 
     def __init__(self) -> None:
-        self.pending: tuple[str, ...] = ()
+        self.pending: dict[Hashable, tuple[str, ...]] = {}
         self.lock = threading.Lock()
 
 
