@@ -13,7 +13,16 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI
 from pydantic import BaseModel, SecretStr
-from pydantic_ai import Agent, BinaryContent, DeferredToolRequests, ModelRetry, ToolReturn
+from pydantic_ai import (
+    Agent,
+    BinaryContent,
+    DeferredToolRequests,
+    ModelRetry,
+    NativeOutput,
+    PromptedOutput,
+    ToolOutput,
+    ToolReturn,
+)
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import (
     ModelMessage,
@@ -185,6 +194,31 @@ async def test_a_stop_of_a_run_with_structured_output_raises() -> None:
     world.on("BeforeTool", lambda payload: stop("enough"))
     with pytest.raises(HookStopped, match="enough"):
         await world.run()
+
+
+@pytest.mark.parametrize("output", [ToolOutput, NativeOutput, PromptedOutput])
+@pytest.mark.parametrize("event", ["BeforeModel", "AfterModel", "AfterTool"])
+async def test_a_stop_keeps_its_reason_whatever_the_form_of_the_output(output: Any, event: str) -> None:
+    class Answer(BaseModel):
+        number: int
+
+    world = World(call(), '{"number": 1}', output_type=output(Answer))
+    world.script.model = FunctionModel(world.script.answer, profile={"supports_json_schema_output": True})
+    seen = world.payloads(event, lambda payload: stop("over budget"))
+    with pytest.raises(HookStopped, match="over budget"):
+        await world.run(model=world.script.model)
+    assert len(seen) == 1
+
+
+async def test_a_block_keeps_its_reason_in_a_run_whose_output_is_json() -> None:
+    class Answer(BaseModel):
+        number: int
+
+    world = World('{"number": 1}', output_type=PromptedOutput(Answer))
+    seen = world.payloads("BeforeModel", lambda payload: deny("not now"))
+    with pytest.raises(HookStopped, match="not now"):
+        await world.run()
+    assert len(seen) == 1
 
 
 async def test_output_tools_fire_no_event() -> None:

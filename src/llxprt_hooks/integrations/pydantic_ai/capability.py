@@ -257,6 +257,9 @@ def _with_additions(outcome: Any, result: ToolResult) -> Any:
     return dataclasses.replace(returned, **changes)
 
 
+_JSON_OUTPUT = ("native", "prompted")
+"""Modes in which the text of an answer is JSON; a reason would be taken for an answer to be repeated."""
+
 _Begun: TypeAlias = "tuple[HookedModelCall[PydanticAIRequest], ModelResponse | None]"
 _Given: TypeAlias = tuple[list[ModelMessage], ModelSettings | None, ModelRequestParameters]
 
@@ -371,7 +374,7 @@ class _HookedModel(WrapperModel):
         """Return the answer that the run gets: after a stop, or a block without an answer, the reason."""
         response, reason = result.response, reason_instead(result)
         if response is None or reason is not None:
-            if not request.parameters.allow_text_output:
+            if not request.parameters.allow_text_output or request.parameters.output_mode in _JSON_OUTPUT:
                 raise HookStopped(reason or "")
             blank = self._capability._translator.blank_response(request)
             response = dataclasses.replace(blank, parts=[TextPart(reason or "")])
