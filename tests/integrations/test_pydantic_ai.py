@@ -561,6 +561,85 @@ async def test_a_toolset_that_is_hooked_twice_runs_its_hooks_once() -> None:
     assert len(seen) == 1
 
 
+async def test_a_toolset_that_is_hooked_twice_runs_its_hooks_once_on_changed_arguments() -> None:
+    script = Script(call("read", path="a"), "done")
+    capability = HooksCapability(enable_hooks=True)
+    seen: list[Any] = []
+
+    def change(payload: dict[str, Any]) -> Any:
+        seen.append(payload["tool_input"])
+        return rewrite(path="b")
+
+    capability.hooks.on("BeforeTool", change)
+    toolset: FunctionToolset[None] = FunctionToolset()
+
+    @toolset.tool_plain
+    def read(path: str) -> str:
+        return path
+
+    hooked = HookedToolset(toolset, capability)
+    await Agent(script.model, toolsets=[hooked], capabilities=[capability]).run("Go")
+    assert (seen, script.results()) == ([{"path": "a"}], ["b"])
+
+
+@pytest.mark.parametrize("tool_call_id", ["call_0", ""])
+async def test_a_call_of_an_agent_in_a_tool_is_guarded_whatever_its_id_is(tool_call_id: str) -> None:
+    """Some models count their calls, so the first call of each agent has the same id."""
+    world = World([ToolCallPart("delegate", {}, tool_call_id)], "ok")
+    world.on("BeforeTool", lambda payload: deny("no shell"), matcher="shell", fail_closed=True)
+    seen = world.payloads("BeforeTool")
+    told = Script([ToolCallPart("shell", {"command": "rm -rf /"}, tool_call_id)], "inner done")
+    inner: Agent[None, str] = Agent(told.model, capabilities=[world.capability])
+
+    @inner.tool_plain
+    def shell(command: str) -> str:
+        raise AssertionError
+
+    @world.agent.tool_plain
+    async def delegate() -> str:
+        return (await inner.run("Please")).output
+
+    await world.run()
+    assert told.results() == ["no shell"]
+    assert [payload["tool_name"] for payload in seen] == ["delegate", "shell"]
+
+
+async def test_a_toolset_under_another_name_has_the_hooks_of_that_name() -> None:
+    script = Script(call("files_remove", path="a"), "done")
+    capability = HooksCapability(enable_hooks=True)
+    capability.hooks.on("BeforeTool", lambda payload: None, matcher="^files_")
+    capability.hooks.on("BeforeTool", lambda payload: deny("kept"), matcher="^remove$")
+    toolset: FunctionToolset[None] = FunctionToolset()
+
+    @toolset.tool_plain
+    def remove(path: str) -> str:
+        raise AssertionError
+
+    hooked = HookedToolset(toolset, capability).prefixed("files")
+    await Agent(script.model, toolsets=[hooked], capabilities=[capability]).run("Go")
+    assert script.results() == ["kept"]
+
+
+async def test_what_hooks_say_about_an_answer_is_for_the_agent_that_gave_it() -> None:
+    world = World(call("delegate"), "ok")
+    told = Script(call("look"), "inner done")
+    inner: Agent[None, str] = Agent(told.model, capabilities=[world.capability])
+    answers = iter(["outer", "inner", "inner again", "outer again"])
+    world.on("AfterModel", lambda payload: {"systemMessage": f"about {next(answers)}"})
+
+    @inner.tool_plain
+    def look() -> str:
+        return "seen"
+
+    @world.agent.tool_plain
+    async def delegate() -> str:
+        return (await inner.run("Please")).output
+
+    await world.run()
+    assert [told.texts(number) for number in (0, 1)] == [["Please"], ["Please", "about inner"]]
+    assert [world.script.texts(number) for number in (0, 1)] == [["Go"], ["Go", "about outer"]]
+
+
 async def test_a_stop_in_a_toolset_without_the_capability_ends_the_run() -> None:
     capability = HooksCapability(enable_hooks=True)
     capability.hooks.on("BeforeTool", lambda payload: stop("enough"))

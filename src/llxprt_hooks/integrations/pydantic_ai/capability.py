@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 from pydantic_ai.capabilities import AbstractCapability
@@ -54,7 +54,20 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.protocol.tool_result import ToolResult
     from llxprt_hooks.hooks import Hooks
 
-_in_progress: ContextVar[tuple[Hooks, str | None] | None] = ContextVar("llxprt_hooks_pydantic_ai_call", default=None)
+
+class _SeenCall(NamedTuple):
+    """A call that hooks have seen. Its id says nothing: models choose it, and agents in tools use the same ones."""
+
+    hooks: Hooks
+    hook_name: str
+    arguments: dict[str, Any]
+
+    def is_same(self, other: _SeenCall) -> bool:
+        is_argument = self.arguments is other.arguments  # the framework makes them for each call
+        return is_argument and self.hooks is other.hooks and self.hook_name == other.hook_name
+
+
+_in_progress: ContextVar[_SeenCall | None] = ContextVar("llxprt_hooks_pydantic_ai_call", default=None)
 """The call of a tool that hooks have seen: if its toolset is hooked, too, they do not see it again."""
 
 
@@ -191,17 +204,17 @@ class HookedToolset(WrapperToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        capability = self.hooks
-        this = (capability.hooks, ctx.tool_call_id)
-        if not capability.has_tool_hooks(name, capability._session) or _in_progress.get() == this:
+        capability, seen = self.hooks, _in_progress.get()
+        is_seen = seen is not None and seen.is_same(self._call(name, tool_args))
+        if is_seen or not capability.has_tool_hooks(name, capability._session):
             return await self.wrapped.call_tool(name, tool_args, ctx, tool)
-        progress = _in_progress.set(this)
         try:
             return await self._between_hooks(name, tool_args, ctx, tool)
         except StopRequested as stop:  # a toolset in an agent without the capability
             raise HookStopped(stop.reason) from stop
-        finally:
-            _in_progress.reset(progress)
+
+    def _call(self, name: str, arguments: dict[str, Any]) -> _SeenCall:
+        return _SeenCall(self.hooks.hooks, self.hooks.hook_name(name), arguments)
 
     async def _between_hooks(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
@@ -215,7 +228,11 @@ class HookedToolset(WrapperToolset[Any]):
                 # Validation may copy or convert even what no hook changed.
                 kept = {name: value for name, value in tool_args.items() if shown[name] == changed.get(name)}
                 final = {**checked, **kept}
-            return await self.wrapped.call_tool(name, final, ctx, tool)
+            progress = _in_progress.set(self._call(name, final))
+            try:
+                return await self.wrapped.call_tool(name, final, ctx, tool)
+            finally:
+                _in_progress.reset(progress)
 
         def show(outcome: Any) -> ToolResult:
             return json_result(outcome.return_value if isinstance(outcome, ToolReturn) else outcome)
