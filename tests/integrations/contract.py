@@ -620,7 +620,9 @@ def model_payloads(project: Project) -> Row:
     (before,), (after,) = project.payloads("before"), project.payloads("after")
     assert before["llm_request"]["messages"][-1] == {"role": "user", "content": "say hello"}
     assert after["llm_request"]["messages"] == before["llm_request"]["messages"]
-    assert after["llm_response"]["candidates"][0]["content"]["parts"] == ["hello"]
+    (candidate,) = after["llm_response"]["candidates"]
+    assert candidate["content"] == {"role": "model", "parts": ["hello"]}
+    assert candidate["index"] == 0
 
 
 # AfterModel.

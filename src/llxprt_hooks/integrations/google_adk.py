@@ -325,7 +325,7 @@ def _text(content: types.Content | None) -> str:
 
 
 def _response(llm_response: LlmResponse) -> types.GenerateContentResponse:
-    candidate = types.Candidate(content=llm_response.content, finish_reason=llm_response.finish_reason)
+    candidate = types.Candidate(content=llm_response.content, finish_reason=llm_response.finish_reason, index=0)
     return types.GenerateContentResponse(
         candidates=[candidate],
         usage_metadata=llm_response.usage_metadata,

@@ -159,7 +159,7 @@ class PydanticAITranslator(MessageTranslator[PydanticAIRequest, ModelResponse, T
         return [] if self.text_of(part) else [part.part_kind]
 
     def choices_of(self, response: ModelResponse) -> Sequence[Choice]:
-        return [Choice(response.parts, response.finish_reason)]
+        return [Choice(response.parts, response.finish_reason, 0)]
 
     def blank_response(self, request: PydanticAIRequest) -> ModelResponse:
         return ModelResponse(parts=[], model_name=request.model.model_name, provider_name=request.model.system)
