@@ -130,6 +130,24 @@ def test_require_hook_fails_where_no_hook_runs(world: CliProject, tool: str, sta
     assert world.run("fire", "BeforeTool", "--tool", tool).status == 0
 
 
+def test_names_that_no_tool_of_the_program_has_are_pointed_out(world: CliProject) -> None:
+    """Tool and matcher are compared with the tools that the settings name."""
+    groups = [{"matcher": matcher, "hooks": [{"type": "command", "name": matcher, "command": "true"}]}
+              for matcher in ("^write_note$", "^serch$")]  # fmt: skip
+    tools = ["write_note", "search"]
+    world.put("project", {"enableHooks": True, "hooksConfig": {"tools": tools}, "hooks": {"BeforeTool": groups}})
+
+    fired = world.run("fire", "BeforeTool", "--tool", "write_notes", "--json").json
+
+    assert fired["hints"][-2:] == [
+        "no tool in `hooksConfig.tools` is called `write_notes`; did you mean `write_note`?",
+        "the matcher `^serch$` of hook `^serch$` matches no tool in `hooksConfig.tools`; did you mean `search`?",
+    ]
+    assert world.run("fire", "BeforeTool", "--tool", "mcp__notes__write_note", "--json").json["hints"][-1:] == [
+        fired["hints"][-1]
+    ]
+
+
 def test_other_hooks_can_be_required_too(world: CliProject) -> None:
     """What a hook of another event, or of another tool, must be there for; without it nothing is fired."""
     world.configure(BeforeTool={"matcher": "write", "hooks": [{"type": "command", "command": world.hook()}]})

@@ -85,6 +85,35 @@ def test_problems_of_approved_hooks_are_reported(guarded: CliProject) -> None:
     )
 
 
+@pytest.mark.parametrize("tools", [None, ["write_note"]])
+def test_a_matcher_for_a_tool_of_ones_own_is_no_problem(guarded: CliProject, tools: list[str] | None) -> None:
+    hook = {"type": "command", "command": "./guard.sh"}
+    group = {"matcher": "^write_note$", "hooks": [hook]}
+    named = {} if tools is None else {"hooksConfig": {"tools": tools}}
+    guarded.put("project", {"enableHooks": True, **named, "hooks": {"BeforeTool": [group]}})
+
+    run = guarded.run("trust", "--yes", approved=False)
+    examined = guarded.run("doctor", approved=False)
+
+    assert (run.status, run.stderr) == (0, "")
+    assert run.stdout.splitlines()[-1].startswith("approved: ")
+    assert examined.stdout.endswith("1 of 1 hook runs. Nothing is broken.\n")
+
+
+def test_a_matcher_for_none_of_the_named_tools_is_a_problem(guarded: CliProject) -> None:
+    group = {"matcher": "^write_nte$", "hooks": [{"type": "command", "command": "./guard.sh"}]}
+    guarded.put(
+        "project", {"enableHooks": True, "hooksConfig": {"tools": ["write_note"]}, "hooks": {"BeforeTool": [group]}}
+    )
+
+    run = guarded.run("trust", "--yes", approved=False)
+    examined = guarded.run("doctor", approved=False)
+
+    assert "`^write_nte$` matches none of the tools in `hooksConfig.tools`" in run.stderr
+    assert run.stdout.splitlines()[-1].startswith("approved, but `llxprt-hooks validate` finds a problem")
+    assert "1 with a warning" in examined.stdout
+
+
 def test_an_approval_without_problems_says_until_when_it_counts(guarded: CliProject) -> None:
     run = guarded.run("trust", "--yes", approved=False)
 

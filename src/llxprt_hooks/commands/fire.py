@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from msgspec import structs
 
 from llxprt_hooks._support.json_codec import decode_text, write_json
 from llxprt_hooks._support.logger import without_warnings
-from llxprt_hooks._support.text import one_line, shorten
+from llxprt_hooks._support.text import closest, one_line, shorten
 from llxprt_hooks.commands.list import loaded_settings
 from llxprt_hooks.config import Config
 from llxprt_hooks.core.engine.guards import considered_hooks
@@ -24,6 +24,7 @@ from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.model.payload import mark_fields
 from llxprt_hooks.settings.load import Settings, load_settings, unapproved_hooks
+from llxprt_hooks.settings.matcher import compile_matcher, own_names
 from llxprt_hooks.settings.trust.notices import why_off
 
 if TYPE_CHECKING:
@@ -231,6 +232,7 @@ class LoadedHooks:
             *_warnings(settings, plan),
             *_unknown_fields(event_name, hook_input),
             *_why_nothing_runs(settings, plan, event_name),
+            *_unknown_tools(settings.tools, plan, subject),
             *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
         ]
         unreadable = [str(each.file) for each in settings.unreadable.values()]
@@ -356,6 +358,23 @@ def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) ->
     if not unknown:
         return []
     return [f"unknown fields of {event_name}, not sent: {', '.join(unknown)}; known fields: {', '.join(known)}"]
+
+
+def _unknown_tools(tools: tuple[str, ...], plan: list[PlannedHook], subject: object) -> Iterator[str]:
+    """Yield hints about names that the program's own tools, if the settings have them, do not have."""
+    if not tools or not any(hook.definition.event_name.spec.is_about_tool for hook in plan):
+        return
+    if isinstance(subject, str) and not {subject, *own_names(subject)} & {*tools}:
+        yield f"no tool in `hooksConfig.tools` is called `{_cut(subject)}`{_meant(subject, tools)}"
+    for definition in (hook.definition for hook in plan if hook.skip is Skip.NOT_MATCHED):
+        if not any(map(compile_matcher(definition.event_name, definition.matcher), tools)):
+            words = f"the matcher `{_cut(str(definition.matcher))}` of hook `{_cut(definition.config.identity)}`"
+            yield f"{words} matches no tool in `hooksConfig.tools`{_meant(str(definition.matcher), tools)}"
+
+
+def _meant(name: str, tools: tuple[str, ...]) -> str:
+    meant = closest(name, tools)
+    return f"; did you mean `{meant}`?" if meant else ""
 
 
 def _warnings(settings: Settings, plan: list[PlannedHook]) -> tuple[str, ...]:

@@ -47,6 +47,12 @@ HOOKS_CONFIG: Final = Shape(
     {
         "enabled": _ENABLED,
         "disabled": _DISABLED,
+        "tools": Field(
+            ArrayOf(Scalar(Kind.STRING)),
+            "Your own program's tools. `validate`, `trust`, `doctor` and `fire` compare matchers with these instead "
+            "of LLxprt Code's tools. The lists of all settings files are joined.",
+            default=[],
+        ),
         "environment": Field(ENVIRONMENT, ENVIRONMENT.description),
         "audit": Field(AUDIT, AUDIT.description),
         "warm": Field(_BOOLEAN, "Whether hooks with `warm` run in a waiting interpreter.", default=True),
@@ -108,6 +114,8 @@ class HookFields:
     hooks: WrittenHooks
     """Event name to hook groups."""
     disabled: tuple[str, ...]
+    tools: tuple[str, ...]
+    """The program's own tools, if the file names them."""
     environment: EnvironmentRule | None
     """Which variables hooks inherit; ``None`` if the file does not set it."""
     warm: bool | None
@@ -127,6 +135,7 @@ def read_hook_fields(document: Document) -> HookFields:
         enabled=_switch(reader),
         hooks=WrittenHooks(document, reader.events()),
         disabled=tuple(name for path in DISABLED_LISTS for name in reader.value(*path) or ()),
+        tools=tuple(reader.value("hooksConfig", "tools") or ()),
         environment=_environment(reader),
         warm=reader.value("hooksConfig", "warm"),
         audit=_audit(reader) if document.root.at("hooksConfig", "audit") else None,

@@ -88,6 +88,8 @@ class Settings:
     disabled: tuple[str, ...]
     disabled_if_approved: tuple[str, ...]
     """The disabled hooks, including those of a project that is not approved."""
+    tools: tuple[str, ...]
+    """The program's own tools; empty if no file names any."""
     warm: bool
     """Whether waiting interpreters may run hooks."""
     audit: AuditRule | None
@@ -209,6 +211,7 @@ def _merge(
         sources=(*managed, *others),
         disabled=disabled,
         disabled_if_approved=merge_lists(fields.disabled for _, fields in read),
+        tools=merge_lists(fields.tools for _, fields in effective),
         warm=merge_switches((fields.warm for _, fields in effective), default=True),
         audit=_audit(fields for _, fields in reversed(effective)),
         environment=_environment(fields for _, fields in effective),

@@ -195,8 +195,11 @@ def test_a_tool_of_ones_own(place: DiagnosedProject) -> None:
     text = CLEAN.replace('{ "hooks"', '{ "matcher": "^launch_rocket$", "hooks"')
     place.write(place.project_file, text)
 
-    assert "[matcher-matches-nothing]" in run(place, "validate").stdout
-    assert run(place, "validate", "--tool", "launch_rocket", "--strict").returncode == 0
+    assert (
+        "hint: `^launch_rocket$` does not match any known tool [matcher-of-own-tool]" in run(place, "validate").stdout
+    )
+    assert run(place, "validate", "--strict", "--for", "langchain").returncode == 0
+    assert "matcher" not in run(place, "validate", "--tool", "launch_rocket").stdout
 
 
 def test_untrusted_hooks_are_reported(place: DiagnosedProject) -> None:

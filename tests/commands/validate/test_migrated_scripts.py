@@ -89,7 +89,7 @@ def test_matchers_that_mean_the_same_here_are_left_alone(place: DiagnosedProject
 def test_for_a_tool_without_counterpart_nothing_is_proposed(place: DiagnosedProject, matcher: str) -> None:
     (found,) = place.diagnose_text(group(f'"matcher": "{matcher}"'))
 
-    assert found.code == "matcher-matches-nothing"
+    assert found.code == "matcher-of-own-tool"
     assert found.fix.startswith("Known tools: ")
 
 

@@ -145,7 +145,7 @@ CASES = {
     "a file pattern": ("matcher-glob", group('"matcher": «"write_*"»'), "`^write_`"),
     "a tool in another case": ("matcher-matches-nothing", group('"matcher": «"Write_File"»'), "`write_file`"),
     "a misspelled tool": ("matcher-matches-nothing", group('"matcher": «"wirte_file"»'), "`write_file`"),
-    "an unknown tool": ("matcher-matches-nothing", group('"matcher": «"launch_rocket"»'), "--tool"),
+    "an unknown tool": ("matcher-of-own-tool", group('"matcher": «"launch_rocket"»'), "`hooksConfig.tools`"),
     "an unknown source": ("matcher-matches-nothing", group('"matcher": «"start"»', "SessionStart"), "`startup`"),
     "two sources": ("matcher-matches-nothing", group('"matcher": «"startup|resume"»', "SessionStart"), "for each"),
     "any source": ("matcher-matches-nothing", group('"matcher": «".*"»', "SessionStart"), "`*`"),
@@ -341,8 +341,45 @@ def test_secret_values_are_not_quoted(place: DiagnosedProject, headers: str) -> 
 def test_a_tool_of_ones_own_can_be_made_known(place: DiagnosedProject) -> None:
     text = group('"matcher": "^launch_rocket$"')
 
-    assert [each.code for each in place.diagnose_text(text)] == ["matcher-matches-nothing"]
+    assert [each.code for each in place.diagnose_text(text)] == ["matcher-of-own-tool"]
     assert place.diagnose_text(text, "launch_rocket") == []
+
+
+OWN = '"hooksConfig": { "tools": ["write_note", "search", "Write"] }, '
+
+
+@pytest.mark.parametrize("matcher", ["^write_note$", "search|write", "^Write$", "mcp__shop__refund"])
+def test_matchers_are_compared_with_the_tools_that_the_settings_name(place: DiagnosedProject, matcher: str) -> None:
+    text = group(f'"matcher": "{matcher}"')
+    assert [each.code for each in place.diagnose_text(text.replace("{", "{ " + OWN, 1))] in ([], ["matcher-unanchored"])
+
+
+@pytest.mark.parametrize(
+    ("matcher", "fix"),
+    [
+        ("^write_nte$", "Did you mean `write_note`?"),
+        ("^write_file$", "The tools are `write_note`, `search` and `Write`."),
+        ("^launch_rocket$", "The tools are `write_note`, `search` and `Write`."),
+    ],
+)
+def test_a_matcher_for_none_of_the_tools_that_the_settings_name_is_a_mistake(
+    place: DiagnosedProject, matcher: str, fix: str
+) -> None:
+    """Also one for a tool of LLxprt Code, which this program does not have."""
+    [found] = place.diagnose_text(group(f'"matcher": "{matcher}"').replace("{", "{ " + OWN, 1))
+    assert (found.code, found.severity, found.fix) == ("matcher-matches-nothing", "warning", fix)
+
+
+def test_the_lists_of_tools_of_all_levels_are_joined(place: DiagnosedProject) -> None:
+    place.write(place.user_file, '{ "hooksConfig": { "tools": ["launch_rocket"] } }')
+    text = group('"matcher": "^(launch_rocket|write_note)$"')
+    assert place.diagnose_text(text.replace("{", "{ " + OWN, 1)) == []
+
+
+@pytest.mark.parametrize("tools", ['"write_note"', "[7]"])
+def test_a_list_of_tools_with_a_mistake_is_reported(place: DiagnosedProject, tools: str) -> None:
+    found = place.diagnose_text(f'{{ "hooksConfig": {{ "tools": {tools} }} }}')
+    assert [each.code for each in found] == ["wrong-type"]
 
 
 def test_a_message_does_not_grow_with_a_hostile_name(place: DiagnosedProject) -> None:

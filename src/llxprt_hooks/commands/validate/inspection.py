@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Final
 from llxprt_hooks.commands.validate.diagnostic import Diagnostic, Source, diagnostic_of_file
 from llxprt_hooks.commands.validate.entries import FileHook, Role, SettingsFile
 from llxprt_hooks.commands.validate.rules import Rule
-from llxprt_hooks.settings import Problem, read_document, user_folder
+from llxprt_hooks.settings import Document, Problem, read_document, user_folder
 from llxprt_hooks.settings.document import MAX_BYTES
 from llxprt_hooks.settings.extensions import MANIFESTS, extension_folders, read_manifest
+from llxprt_hooks.settings.hook_fields import read_hook_fields
 from llxprt_hooks.settings.levels import absolute_project, extensions_folder
-from llxprt_hooks.settings.load import read_levels
+from llxprt_hooks.settings.load import merge_lists, read_levels
 from llxprt_hooks.settings.other_agents import KNOWN_TOOLS
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Inspection:
     """All paths that were checked for settings files."""
     tools: tuple[str, ...]
     """The tools that matchers are checked against."""
+    own_tools: bool
+    """Whether the settings name all tools of the program; otherwise others than these may exist."""
     alone: bool
     """Whether a single file is checked, so that other levels are unknown."""
     managed: frozenset[Path]
@@ -108,16 +111,17 @@ def _inspect(
     directory: Path, roles: dict[Path, Role], tools: Iterable[str], levels: dict[Path, LevelFile], *, alone: bool
 ) -> Inspection:
     contents = {file: read_document(file) for file in roles}
+    files = tuple(SettingsFile(each, roles[file]) for file, each in contents.items() if isinstance(each, Document))
+    fields = [each.fields for each in levels.values() if each.fields]
+    fields += [read_hook_fields(file.document) for file in files if file.role is Role.FILE]
+    own_tools = merge_lists(each.tools for each in fields)
     return Inspection(
         directory=absolute_project(directory),
-        files=tuple(
-            SettingsFile(content, roles[file])
-            for file, content in contents.items()
-            if content is not None and not isinstance(content, Problem)
-        ),
+        files=files,
         unread=tuple(_unread(file, content) for file, content in contents.items() if isinstance(content, Problem)),
         looked_for=tuple(roles),
-        tools=tuple(dict.fromkeys((*KNOWN_TOOLS, *tools))),
+        tools=merge_lists((own_tools or KNOWN_TOOLS, tools)),
+        own_tools=bool(own_tools),
         alone=alone,
         managed=frozenset(file for file in roles if file in levels and levels[file].managed),
     )

@@ -102,6 +102,7 @@ class Rule(Enum):
         "Matchers are matched against tool names here, which are case-sensitive: the hooks do not run for that tool."
     )
     MATCHER_MATCHES_NOTHING = _warning("Hooks whose matcher matches nothing never run.")
+    MATCHER_OF_OWN_TOOL = _hint("If no tool of your agent has a name that it matches, the hooks never run.")
     MATCHER_GLOB = _warning(
         "A matcher is a regular expression, not a file pattern: `*` repeats the character before it."
     )

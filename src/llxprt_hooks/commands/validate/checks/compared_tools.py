@@ -33,14 +33,19 @@ def check_compared_tools(inspection: Inspection) -> Iterator[Diagnostic]:
     """Find commands and scripts that compare the tool's name with a name it does not have here."""
     hooks = [hook for hook in inspection.hooks if hook.command_node and hook.event and hook.event.spec.is_about_tool]
     for hook in hooks:
-        if words := compared_tools(hook.command):
+        if words := _foreign(inspection, hook.command):
             yield _diagnostic(hook, _span(hook.command, words[0]), "the command", words)
     started = [script for hook in hooks for script in scripts(inspection, hook)]
     for file in islice(_files(inspection, hooks, started), _MAX_SCRIPTS):
-        words = compared_tools(script_text(file) or "")
+        words = _foreign(inspection, script_text(file) or "")
         place = place_of(file, started) or _mention(file, hooks, started) if words else None
         if place is not None:
             yield _diagnostic(*place, _name(inspection, file), words)
+
+
+def _foreign(inspection: Inspection, text: str) -> list[ForeignWord]:
+    """Return the names of Claude Code's tools in a text, except those that a tool has here too."""
+    return [word for word in compared_tools(text) if word.name not in inspection.tools]
 
 
 def _files(inspection: Inspection, hooks: list[FileHook], started: list[Script]) -> dict[Path, None]:

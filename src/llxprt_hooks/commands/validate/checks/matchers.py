@@ -34,6 +34,7 @@ _BETWEEN_NAMES: Final = re.compile(r"\s*[|,]\s*")
 _OF_AN_MCP_SERVER: Final = re.compile(r"mcp|__|discovered_tool_", re.IGNORECASE)
 _CLAUDE_VALUES: Final = {"compact": "compress", "permission_prompt": "ToolPermission"}
 _MAX_SHOWN: Final = 7
+_NAME_OWN_TOOLS: Final = "If it is for a tool of your own program, list your tools in `hooksConfig.tools`."
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +47,8 @@ class _Matcher:
     """Without surrounding white space, which is ignored."""
     event: HookEventName
     subjects: Sequence[str]
+    own_tools: bool
+    """Whether the subjects are all tools that the program has."""
 
     @cached_property
     def matched(self) -> list[str]:
@@ -61,7 +64,8 @@ def check_matcher(inspection: Inspection, group: FileGroup) -> Iterator[Diagnost
     event, node = group.event.meant, group.matcher
     if event is None or node is None or is_for_all(str(node.scalar)):
         return
-    matcher = _Matcher(group, node, trimmed(str(node.scalar)), event, event.spec.matched_values or inspection.tools)
+    subjects = event.spec.matched_values or inspection.tools
+    matcher = _Matcher(group, node, trimmed(str(node.scalar)), event, subjects, inspection.own_tools)
     found = next((found for check in _CHECKS[event.spec.match] if (found := check(matcher))), None)
     if found is not None:
         yield found
@@ -174,6 +178,8 @@ def _selects(matcher: _Matcher, text: str, wanted: set[str]) -> bool:
 
 def _is_unmatched(matcher: _Matcher, name: str) -> bool:
     """Return whether the counterpart of a Claude Code tool is not matched otherwise."""
+    if name in matcher.subjects:
+        return False
     ours = CLAUDE_TOOLS[name]
     return not matcher.matched if ours is None else ours not in matcher.matched
 
@@ -183,11 +189,16 @@ def _matches_no_tool(matcher: _Matcher) -> Diagnostic | None:
         return None
     lower = replace(matcher, text=matcher.text.lower())
     meant = lower.text if lower.matched and not _unanchored(lower) else closest(matcher.text, matcher.subjects)
+    if matcher.own_tools:
+        fix = f"Did you mean `{meant}`?" if meant else f"The tools are {_listed(matcher.subjects)}."
+        message = f"`{matcher.text}` matches none of the tools in `hooksConfig.tools`"
+        return matcher.diagnostic(Rule.MATCHER_MATCHES_NOTHING, message, fix)
+    message = f"`{matcher.text}` does not match any known tool"
     if meant:
-        fix = f"Did you mean `{meant}`?"
-    else:
-        fix = f"Known tools: {_listed(matcher.subjects)}; for your own tool pass `--tool NAME`."
-    return matcher.diagnostic(Rule.MATCHER_MATCHES_NOTHING, f"`{matcher.text}` does not match any known tool", fix)
+        fix = f"Did you mean `{meant}`? {_NAME_OWN_TOOLS}"
+        return matcher.diagnostic(Rule.MATCHER_MATCHES_NOTHING, message, fix)
+    fix = f"Known tools: {_listed(matcher.subjects)}. {_NAME_OWN_TOOLS}"
+    return matcher.diagnostic(Rule.MATCHER_OF_OWN_TOOL, message, fix)
 
 
 def _glob(matcher: _Matcher) -> Diagnostic | None:
@@ -201,7 +212,7 @@ def _glob_fix(matcher: _Matcher) -> str:
     expression = _as_expression(matcher.text)
     fix = f"For the meaning as a file pattern write `{expression}`"
     known = _selected(matcher.event, expression, matcher.subjects)
-    return f"{fix}." if known else f"{fix}; for your own tool pass `--tool NAME`."
+    return f"{fix}." if known or matcher.own_tools else f"{fix}. {_NAME_OWN_TOOLS}"
 
 
 def _unanchored(matcher: _Matcher) -> Diagnostic | None:
