@@ -91,13 +91,17 @@ class Screen(Computer):
 
 
 def shell_call() -> list[Any]:
-    action: Any = {"commands": ["make", "rm -rf /"], "timeout_ms": 50}
+    return shell_calls("make")
+
+
+def shell_calls(*commands: str) -> list[Any]:
+    action: Any = {"commands": [*commands], "timeout_ms": 50}
     fields: Any = {"id": "i", "call_id": "c1", "status": "completed", "type": "shell_call", "action": action}
     return [ResponseFunctionShellToolCall.model_validate(fields)]
 
 
 def local_shell_call() -> list[Any]:
-    action: Any = {"command": ["rm", "-rf", "a b"], "env": {"LANG": "C"}, "type": "exec"}
+    action: Any = {"command": ["rm", "-rf", "a b"], "env": {"LANG": "C"}, "type": "exec", "user": "root"}
     fields: Any = {"id": "i", "call_id": "c1", "status": "completed", "type": "local_shell_call", "action": action}
     return [LocalShellCall.model_validate(fields)]
 
@@ -115,11 +119,11 @@ def computer_call() -> list[Any]:
 
 
 KINDS: dict[str, tuple[Callable[[Machine], Any], Callable[[], list[Any]], Any, Any]] = {
-    "shell": (Machine.shell, shell_call, {"command": "make\nrm -rf /", "timeout_ms": 50}, ["make", "rm -rf /"]),
+    "shell": (Machine.shell, shell_call, {"command": "make", "timeout_ms": 50}, ["make"]),
     "local_shell": (
         Machine.local_shell,
         local_shell_call,
-        {"command": "rm -rf 'a b'", "env": {"LANG": "C"}},
+        {"command": "rm -rf 'a b'", "user": "root", "env": {"LANG": "C"}},
         ["rm", "-rf", "a b"],
     ),
     "apply_patch": (
@@ -138,10 +142,10 @@ KINDS: dict[str, tuple[Callable[[Machine], Any], Callable[[], list[Any]], Any, A
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-async def run(kind: str, machine: Machine, *, tool: Any = None) -> tuple[str, Any]:
+async def run(kind: str, machine: Machine, *, tool: Any = None, calls: list[Any] | None = None) -> tuple[str, Any]:
     """Run one call; return what the model is sent after it, and the final output."""
     make, call, _, _ = KINDS[kind]
-    model = ScriptedModel([call(), say("done")])
+    model = ScriptedModel([calls or call(), say("done")])
     result = await Runner.run(Agent("a", tools=[tool or make(machine)], model=model), "Go")
     return "" if model.last_call is None else str(model.last_call.input), result.final_output
 
@@ -198,6 +202,54 @@ async def test_a_hook_changes_what_is_done(hooks: OpenAIAgentsHooks, kind: str, 
     machine = Machine()
     await run(kind, machine)
     assert machine.done == [done]
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        ["make", "rm -rf ../outside"],
+        ["cat <<'X'", "rm -rf ../outside", "X"],
+        ["echo '", "rm -rf ../outside", "'"],
+        ["true \\", "rm -rf ../outside"],
+    ],
+)
+async def test_each_command_of_a_shell_is_judged_by_itself(hooks: OpenAIAgentsHooks, commands: list[str]) -> None:
+    def guard(payload: dict[str, Any]) -> Any:
+        return deny("not that") if payload["tool_input"]["command"].startswith("rm") else None
+
+    hooks.hooks.on("BeforeTool", guard)
+    machine = Machine()
+    sent, _ = await run("shell", machine, calls=shell_calls(*commands))
+    assert machine.done == []
+    assert "not that" in sent
+
+
+async def test_a_hook_changes_one_of_several_commands(hooks: OpenAIAgentsHooks) -> None:
+    def guard(payload: dict[str, Any]) -> Any:
+        return rewrite(command="ls") if payload["tool_input"]["command"] == "rm -rf /" else None
+
+    hooks.hooks.on("BeforeTool", guard)
+    machine = Machine()
+    await run("shell", machine, calls=shell_calls("make", "rm -rf /", "make install"))
+    assert machine.done == [["make", "ls", "make install"]]
+
+
+async def test_hooks_see_the_result_of_each_command(hooks: OpenAIAgentsHooks) -> None:
+    seen: list[Any] = []
+    hooks.hooks.on("AfterTool", seen.append)
+    hooks.hooks.on("AfterTool", lambda payload: context(f"about {payload['tool_input']['command']}"))
+    output = [ShellCommandOutput(stdout="first"), ShellCommandOutput(stdout="second")]
+    shell = ShellTool(executor=lambda request: ShellResult(output))
+    sent, _ = await run("shell", Machine(), tool=shell, calls=shell_calls("one", "two"))
+    shown = [
+        (
+            payload["tool_input"]["command"],
+            [each["stdout"] for each in payload["tool_response"]["llmContent"]["output"]],
+        )
+        for payload in seen
+    ]
+    assert shown == [("one", ["first"]), ("two", ["second"])]
+    assert sent.index("first") < sent.index("second") < sent.index("about one") < sent.index("about two")
 
 
 async def test_a_shell_keeps_its_structured_result(hooks: OpenAIAgentsHooks) -> None:

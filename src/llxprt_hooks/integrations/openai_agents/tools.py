@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 from agents import ApplyPatchTool, ComputerTool, CustomTool, FunctionTool, LocalShellTool, ShellTool
 from agents.editor import ApplyPatchResult
 from agents.run_internal.items import function_tool_error_output
-from agents.tool import _SYNC_FUNCTION_TOOL_MARKER, _FailureHandlingFunctionToolInvoker
+from agents.tool import _SYNC_FUNCTION_TOOL_MARKER, ShellResult, _FailureHandlingFunctionToolInvoker
 
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.json_codec import read_arguments
 from llxprt_hooks.core.engine.session import Session, current_session
 from llxprt_hooks.events import TOOL_EVENTS
-from llxprt_hooks.integrations.base import in_session, json_result, log
+from llxprt_hooks.integrations.base import ToolCallHalves, in_session, json_result, log
 
 if TYPE_CHECKING:
     from agents import Tool
@@ -31,14 +31,15 @@ OURS = "_llxprt_hooks"
 _COMPUTER = "computer_use_preview"
 """The name of every ``ComputerTool``."""
 
-Run = Callable[[dict[str, Any] | None], Any]
+Arguments = dict[str, Any]
+Run = Callable[[Arguments | None], Any]
 """Runs a tool with the arguments that hooks changed, or, given None, with its own."""
 
 
 async def call_tool(
     hooks: OpenAIAgentsHooks,
     tool_name: str,
-    arguments: Callable[[], dict[str, Any]],
+    arguments: Callable[[], Arguments],
     run: Run,
     refuse: Callable[[str], Any] = str,
     *,
@@ -48,6 +49,26 @@ async def call_tool(
 
     What hooks say about a result that is not a text goes into the next model request.
     """
+    return await call_in_parts(
+        hooks,
+        tool_name,
+        lambda: [arguments()],
+        lambda changed: run(None if changed is None else changed[0]),
+        refuse,
+        extends_text=extends_text,
+    )
+
+
+async def call_in_parts(
+    hooks: OpenAIAgentsHooks,
+    tool_name: str,
+    parts: Callable[[], list[Arguments]],
+    run: Callable[[list[Arguments] | None], Any],
+    refuse: Callable[[str], Any] = str,
+    *,
+    extends_text: bool = True,
+) -> Any:
+    """Run a tool that does several things in one call. Hooks judge each by itself, and all of them run or none does."""
     config, name = hooks.hooks.config, hooks.hook_name(tool_name)
     session = current_session(config)
     refusal = None if session is None else session.restriction.refusal(name)
@@ -59,16 +80,37 @@ async def call_tool(
     own = Session(config, config.session_id, config.transcript_path) if session is None else session
 
     with in_session(own):
-        outcome, result, refused = await hooks.run_tool(tool_name, arguments(), run, json_result)
-        if refused is not None:
-            outcome = refuse(str(refused.llm_content))
-        elif result is not None and isinstance(outcome, str) and extends_text:
-            outcome = result.llm_content
-        elif result is not None and result.additions:
-            own.exchange_notes((), tuple(result.additions))
+        calls = [ToolCallHalves(hooks, tool_name, part, own) for part in parts()]
+        outcome, additions = await _run_between(calls, run, refuse)
+        if isinstance(outcome, str) and extends_text:
+            outcome += "".join(f"\n\n{addition}" for addition in additions)
+        elif additions:
+            own.exchange_notes((), tuple(additions))
     if session is None and (own.stop_reason is not None or own.notes):
         log.warning("%s was called outside of a run: a hook's stop or message has no further effect", name)
     return outcome
+
+
+async def _run_between(
+    calls: list[ToolCallHalves], run: Callable[[list[Arguments] | None], Any], refuse: Callable[[str], Any]
+) -> tuple[Any, list[str]]:
+    """Return the result of a call, and what hooks say about it."""
+    for call in calls:
+        if (refused := await call.before()) is not None:
+            return refuse(str(refused.llm_content)), []
+    is_changed = any(call.changed is not None for call in calls)
+    outcome = await resolve(run([call.hooked.input for call in calls] if is_changed else None))
+    additions: list[str] = []
+    for place, call in enumerate(calls):
+        additions += (await call.after(json_result(_part_of(outcome, place, len(calls))))).additions
+    return outcome, additions
+
+
+def _part_of(outcome: Any, place: int, count: int) -> Any:
+    """Return the result of one of several commands, if the executor has told them apart."""
+    if not isinstance(outcome, ShellResult) or len(outcome.output) != count:
+        return outcome
+    return dataclasses.replace(outcome, output=[outcome.output[place]])
 
 
 async def act(cls: Any, computer: Any, tool_call: Any, original: Any, hooks: OpenAIAgentsHooks) -> Any:
@@ -190,16 +232,22 @@ def _hook_shell(tool: ShellTool, hooks: OpenAIAgentsHooks) -> None:
     async def execute(request: Any) -> Any:
         action = request.data.action
 
-        def run(changed: dict[str, Any] | None) -> Any:
+        def commands() -> list[Arguments]:
+            # Executors run each in a shell of its own; joined, one could hide the next in a quote or a document.
+            return [_given(command=command, timeout_ms=action.timeout_ms) for command in action.commands]
+
+        def run(changed: list[Arguments] | None) -> Any:
             if changed is None:
                 return executor(request)
-            changes = {"commands": [str(changed.get("command", ""))], "timeout_ms": changed.get("timeout_ms")}
-            data = dataclasses.replace(request.data, action=dataclasses.replace(action, **changes))
-            return executor(dataclasses.replace(request, data=data))
+            timeouts = [each["timeout_ms"] for each in changed if each.get("timeout_ms") != action.timeout_ms]
+            final = dataclasses.replace(
+                action,
+                commands=[str(each.get("command", "")) for each in changed],
+                timeout_ms=timeouts[-1] if timeouts else action.timeout_ms,
+            )
+            return executor(dataclasses.replace(request, data=dataclasses.replace(request.data, action=final)))
 
-        return await call_tool(
-            hooks, tool.name, lambda: _given(command="\n".join(action.commands), timeout_ms=action.timeout_ms), run
-        )
+        return await call_in_parts(hooks, tool.name, commands, run)
 
     tool.executor = execute
 
@@ -217,8 +265,16 @@ def _hook_local_shell(tool: LocalShellTool, hooks: OpenAIAgentsHooks) -> None:
             data = request.data.model_copy(update={"action": action.model_copy(update=changes)})
             return executor(dataclasses.replace(request, data=data))
 
-        shown = _given(working_directory=action.working_directory, timeout_ms=action.timeout_ms, env=action.env or None)
-        return await call_tool(hooks, tool.name, lambda: {"command": shlex.join(action.command), **shown}, run)
+        def shown() -> Arguments:
+            return _given(
+                command=shlex.join(action.command),
+                working_directory=action.working_directory,
+                timeout_ms=action.timeout_ms,
+                user=action.user,
+                env=action.env or None,
+            )
+
+        return await call_tool(hooks, tool.name, shown, run)
 
     tool.executor = execute
 
@@ -269,13 +325,18 @@ def _given(**arguments: Any) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-def arguments_of(given: str) -> dict[str, Any]:
+def arguments_of(given: str) -> Arguments:
     """Return a call's arguments; text that is not a JSON object is shown under one name."""
+    arguments = _json_object(given)
+    return {"input": given} if arguments is None else arguments
+
+
+def _json_object(given: str) -> Arguments | None:
     try:
         arguments = read_arguments(given) if given.strip() else {}
     except ValueError:
-        arguments = None
-    return arguments if isinstance(arguments, dict) else {"input": given}
+        return None
+    return arguments if isinstance(arguments, dict) else None
 
 
 def _written(tool: Any, arguments: dict[str, Any]) -> str:
