@@ -215,6 +215,23 @@ async def test_agents_that_are_tools_have_hooks_too(hooks: OpenAIAgentsHooks) ->
     ]
 
 
+async def test_what_hooks_say_about_an_answer_is_for_the_agent_that_gave_it(hooks: OpenAIAgentsHooks) -> None:
+    answers = iter(["outer", "inner", "inner again", "outer again"])
+    hooks.hooks.on("AfterModel", lambda payload: {"systemMessage": f"about {next(answers)}"})
+    inner_model = ScriptedModel([call(), say("inner done")])
+    inner = Agent("inner", tools=[Files().tool], model=inner_model)
+    outer_model = ScriptedModel([call("ask_inner", input="please"), say("done")])
+    outer = Agent("outer", tools=[inner.as_tool("ask_inner", "asks the inner agent")], model=outer_model)
+    await Runner.run(outer, "Go")
+
+    def told(model: ScriptedModel) -> list[list[str]]:
+        texts = (str(each.input) for each in model.calls)
+        return [[note for note in ("about outer", "about inner") if note in text] for text in texts]
+
+    assert told(inner_model) == [[], ["about inner"]]
+    assert told(outer_model) == [[], ["about outer"]]
+
+
 async def test_the_agent_that_takes_over_has_hooks(hooks: OpenAIAgentsHooks) -> None:
     hooks.hooks.on("BeforeTool", lambda payload: deny("no"))
     files = Files()
@@ -299,6 +316,21 @@ async def test_a_tool_that_is_not_a_decorated_function(hooks: OpenAIAgentsHooks)
     model = ScriptedModel([broken, call("raw", "c2", x=1), say("done")])
     await Runner.run(Agent("a", tools=[tool], model=model), "Go")
     assert (ran, results(model)) == (['{"x": 1}'], ["no", "ran"])
+
+
+@pytest.mark.parametrize("given", ["not JSON", "[1]", '{"path": '])
+async def test_a_hook_does_not_make_a_call_of_arguments_that_are_not_valid(
+    hooks: OpenAIAgentsHooks, given: str
+) -> None:
+    hooks.hooks.on("BeforeTool", lambda payload: rewrite(path="b.txt"))
+    seen: list[Any] = []
+    hooks.hooks.on("AfterTool", seen.append)
+    files = Files()
+    broken = [ResponseFunctionToolCall(type="function_call", name="write_file", arguments=given, call_id="c1")]
+    model = ScriptedModel([broken, say("done")])
+    await Runner.run(Agent("a", tools=[files.tool], model=model), "Go")
+    assert (files.written, seen) == ([], [])
+    assert results(model) == ["The arguments of write_file are not a JSON object."]
 
 
 @pytest.mark.parametrize("odd", ["[" * 100_000 + "]" * 100_000, "NaN"], ids=["deep", "NaN"])

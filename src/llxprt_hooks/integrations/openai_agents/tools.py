@@ -81,7 +81,10 @@ async def call_in_parts(
 
     with in_session(own):
         calls = [ToolCallHalves(hooks, tool_name, part, own) for part in parts()]
-        outcome, additions = await _run_between(calls, run, refuse)
+        try:
+            outcome, additions = await _run_between(calls, run, refuse)
+        except UnreadableArguments as error:
+            return refuse(str(error))
         if isinstance(outcome, str) and extends_text:
             outcome += "".join(f"\n\n{addition}" for addition in additions)
         elif additions:
@@ -111,6 +114,10 @@ def _part_of(outcome: Any, place: int, count: int) -> Any:
     if not isinstance(outcome, ShellResult) or len(outcome.output) != count:
         return outcome
     return dataclasses.replace(outcome, output=[outcome.output[place]])
+
+
+class UnreadableArguments(ValueError):
+    """The arguments of a call are not a JSON object, so what a hook has changed in them must not run as one."""
 
 
 async def act(cls: Any, computer: Any, tool_call: Any, original: Any, hooks: OpenAIAgentsHooks) -> Any:
@@ -214,6 +221,8 @@ class _Invocation:
         def run(changed: dict[str, Any] | None) -> Any:
             if changed is None:
                 return self._run(context, given)
+            if not isinstance(self._tool, CustomTool) and _json_object(given) is None:
+                raise UnreadableArguments(f"The arguments of {self._tool.name} are not a JSON object.")
             context.tool_arguments = _written(self._tool, changed)
             context._function_tool_arguments = None  # those that were read for the approval policy
             return self._run(context, context.tool_arguments)
