@@ -61,6 +61,8 @@ def substitution(text: str, quoted: bool) -> str:
     """What is known of the output of $( … )."""
     if text.strip() == "pwd":
         return expansion("PWD", quoted)
+    if said := re.fullmatch(r"\s*echo\s+([\w./-]+)\s*", text):
+        return said.group(1)
     if re.fullmatch(r"\s*mktemp(\s+-[dqut]+|\s+[\w.-]*X{3,}[\w.-]*)*\s*", text):
         return "/tmp/mktemp"
     return UNKNOWN if quoted else UNKNOWN_WORDS
@@ -274,8 +276,8 @@ class CommandReader:
                 raise Unreadable("a condition is not closed")
             if self.text[self.at] in self.STOP:
                 self.at += 1
-            else:
-                self.word()
+            elif re.search(r"\$\(|`", self.word()):
+                raise Unreadable("it has a command in quotes, which a condition may run")
 
     def arithmetic(self, opening: int) -> None:
         """(( … )) or $(( … )): skipped, but what is substituted inside is read."""

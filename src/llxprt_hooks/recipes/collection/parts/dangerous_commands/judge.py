@@ -25,7 +25,7 @@ from llxprt_hooks.recipes.collection.parts.dangerous_commands.command_reader imp
     plain,
     read,
 )
-from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_rules import RULES, database_tool, disks
+from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_rules import RULES, database_tool, disks, outputs
 from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_words import (
     INTERPRETERS,
     MAX_MEANINGS,
@@ -40,6 +40,7 @@ from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_words impo
     shown,
 )
 from llxprt_hooks.recipes.collection.parts.dangerous_commands.python_code import is_harmless_python
+from llxprt_hooks.recipes.collection.parts.dangerous_commands.service_actions import SERVICES, service_reason
 
 # Programs that run another one: their options with a value, and how many words come before that program.
 WRAPPERS = {"sudo": ("ugpCDRhTUrt", 0), "doas": ("uC", 0), "env": ("uC", 0), "nohup": ("", 0), "nice": ("n", 0),
@@ -50,7 +51,7 @@ WRAPPERS = {"sudo": ("ugpCDRhTUrt", 0), "doas": ("uC", 0), "env": ("uC", 0), "no
             "valgrind": ("", 0), "unbuffer": ("", 0), "rlwrap": ("", 0), "fakeroot": ("", 0), "firejail": ("", 0),
             "proot": ("rbw", 0), "systemd-run": ("pu", 0), "busybox": ("", 0), "toybox": ("", 0), "xvfb-run": ("sn", 0),
             "caffeinate": ("tw", 0), "torsocks": ("", 0), "proxychains": ("f", 0), "dbus-run-session": ("", 0),
-            "watch": ("nq", 0), "chronic": ("", 0), "parallel": ("jIaNnL", 0), "numactl": ("CmN", 0),
+            "watch": ("nq", 0), "chronic": ("", 0), "numactl": ("CmN", 0),
             "catchsegv": ("", 0), "noglob": ("", 0), "nocorrect": ("", 0)}  # fmt: skip
 RUNNERS = {"poetry": "run", "uv": "run", "pipenv": "run", "pdm": "run", "hatch": "run", "rye": "run", "conda": "run",
            "bundle": "exec", "npm": "exec", "pnpm": "exec", "yarn": "exec", "direnv": "exec"}  # fmt: skip
@@ -60,8 +61,10 @@ LOAD_CODE = {"LD_PRELOAD", "LD_AUDIT", "BASH_ENV", "PERL5OPT", "RUBYOPT", "DYLD_
 SET_VARIABLES = {"read", "mapfile", "readarray", "printf", "getopts", "let", "unset", "declare", "typeset", "local",
                  "readonly", "export"}  # fmt: skip
 DESTRUCTIVE = {"rm", "shred", "dd", "mv", "chmod", "chown", "find", "git", "mkfs", "wipefs", "eval", "xargs"}
-JUST_TEXT = {"echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "ack", "man", "which", "type", "apropos",
-             "cat", "less", "head", "tail", "ls", "pip", "pip3", "brew", "cargo", "go", "tldr", "jq", "yq"}  # fmt: skip
+TEXT_PROGRAMS = """echo printf grep egrep fgrep rg ag ack man which type apropos cat less head tail ls pip pip3 brew
+cargo go tldr jq yq wc cut tr nl fold column comm diff cmp file stat du basename dirname realpath readlink md5sum
+sha1sum sha256sum strings od hexdump tac rev seq date whoami id uname"""
+JUST_TEXT = set(TEXT_PROGRAMS.split())
 DISKS = re.compile(r"/dev/(?!(?:null|zero|full|stdout|stderr|stdin|tty|u?random)$|fd/|shm/|pts/)")
 GIT_OR_HOOKS = {".git": "the history of the project", ".llxprt": "where the guards of this agent are"}
 # A substitution, or lines that match: what perl -pe and perl -ne are used for every day.
@@ -86,6 +89,10 @@ class Judge:
         self.knows_values = True
         self.made: set[str] = set()  # folders that the command line makes
         self.written: dict[str, str] = {}  # files that the command line writes, and their text if it is known
+        self.links: dict[str, str] = {}  # links that the command line makes, and where they lead
+        self.aliases: dict[str, str] = {}
+        self.line = ""
+        self.unpacked = False  # whether the command line has unpacked a download
         self.upstream: list[Command] = []
         self.operator = ""
         self.current = Command()
@@ -100,6 +107,8 @@ class Judge:
             return f"it cannot be read for certain: {error}. Write it in a simpler form"
         if is_fork_bomb(text):
             return "it defines a function that starts itself again and again"
+        if not self.depth:
+            self.line = text
         self.depth += 1
         outer = self.values, self.knows_values
         self.values, self.knows_values = {}, True
@@ -198,6 +207,10 @@ class Judge:
             if reason := first(self.write(path, command) for path in self.meanings(target)):
                 return reason
         for name, word in command.assigned:
+            if re.search(r"\$\(|`", plain(word or "")) or name.startswith("BASH_FUNC"):
+                return "it puts a command into a variable, where arithmetic and other programs run it"
+            if name == "CDPATH":
+                return "CDPATH makes `cd` go elsewhere"
             for value in self.meanings(word or "") if name in LOAD_CODE or RUN_THEIR_VALUE.fullmatch(name) else ():
                 if name in LOAD_CODE or MARK.search(value):
                     return f"{name} makes other programs load code"
@@ -224,6 +237,15 @@ class Judge:
         ran = self.written.get(self.place(words[0])) if "/" in words[0] else None
         if ran is not None:
             return self.ran(words[0], ran)
+        if self.unpacked and "/" in words[0] and self.place(words[0]).startswith(self.project):
+            return f"{shown(words[0])} may be from the download that this command unpacks: look at it first"
+        if words[0] in self.aliases and self.depth < MAX_NESTING:
+            body = self.aliases.pop(words[0])  # it may name itself
+            return self.inside(
+                " ".join([body, *(word if not MARK.search(word) else '"$unknown"' for word in words[1:])])
+            )
+        if program == "parallel":
+            return self.parallel(words[1:])
         if program in WRAPPERS or re.fullmatch(r"ld(-linux|-musl)?[\w.-]*\.so[\d.]*", program):
             return self.wrapped(program, words[1:])
         if RUNNERS.get(program) in words[1:2]:
@@ -232,12 +254,25 @@ class Judge:
             return self.shell(program, words[1:])
         if program in INTERPRETERS:
             return self.interpreter(program, words[1:])
-        if rule := RULES.get(program) or (disks if program.startswith("mkfs") else None):
-            return rule(self, words[1:])
-        return None if program in JUST_TEXT else self.unknown(words)
+        rule = RULES.get(program) or (disks if program.startswith("mkfs") else None)
+        if rule and (reason := rule(self, words[1:])):
+            return reason
+        if program in SERVICES:
+            return service_reason(program, words[1:])
+        if rule or program in JUST_TEXT:
+            return None
+        return self.unknown(words) or (service_reason(program, words[1:]) if "/" not in words[0] else None)
 
     def unknown(self, words: list[str]) -> str | None:
-        """A program without a rule may run another one that it is given, as `sudo` does."""
+        """A program without a rule may run another one that it is given, as `sudo` does, or write to a file."""
+        if reason := outputs(self, words[1:]):
+            return reason
+        texts = (plain(word).partition("=")[2] or plain(word) for word in words[1:] if re.search(r"\s", word))
+        runs = (
+            text for text in texts if program_name((text.split() or [""])[0]) in DESTRUCTIVE and not MARK.search(text)
+        )
+        if reason := first(map(self.inside, runs)):
+            return reason
         for index, word in enumerate(words[1:], start=1):
             program = program_name(word)
             is_risky = program in DESTRUCTIVE or (
@@ -253,7 +288,7 @@ class Judge:
         words, unsure = list(arguments), False
         if program == "command" and words[:1] in (["-v"], ["-V"]):
             return None
-        while words and (words[0].startswith("-") or re.match(r"[A-Za-z_]\w*=", words[0])) and words[0] != "--":
+        while words and (words[0].startswith("-") or re.match(r"[A-Za-z_]\w*(?:%%)?=", words[0])) and words[0] != "--":
             option = words.pop(0)
             unsure = False
             is_assignment = "=" in option and not option.startswith("-")
@@ -268,16 +303,34 @@ class Judge:
             else:
                 unsure = "=" not in option and option.startswith("--")
         words = words[1:] if words[:1] == ["--"] else words
-        if program == "parallel":
-            if not words or words[0].startswith(":::") or (":::" in words and "{}" in words[: words.index(":::")]):
-                return "parallel runs its arguments as commands: run them one by one"
-            words = [*words[: words.index(":::")], UNKNOWN] if ":::" in words else [*words, UNKNOWN]
-        if program in ("watch", "parallel"):
+        if program == "watch":
             return self.inside(" ".join(map(plain, words))) if not MARK.search("".join(words)) else self.program(words)
         if program == "flock" and words[1:2] == ["-c"]:
             words = ["sh", *words[1:]]
             before = 0
         return first(self.program(words[start:]) for start in ({before, before + 1} if unsure else {before}))
+
+    def parallel(self, arguments: list[str]) -> str | None:
+        """Judge what GNU parallel runs: a template, in which each value takes the place of {}, as a line of a shell."""
+        words = list(arguments)
+        while words and words[0].startswith("-"):
+            option = words.pop(0)
+            if re.fullmatch(r"-[jIaNnLPSC]|--(?:jobs|arg-file|colsep|delay|timeout|joblog|results|retries)", option):
+                words = words[1:]
+        start = next((index for index, word in enumerate(words) if re.fullmatch(r":::[:+]*", word)), len(words))
+        template, values = words[:start], [word for word in words[start + 1 :] if not word.startswith(":::")]
+        from_text = start < len(words) and not words[start].startswith("::::")
+        if not template or not from_text or len(values) > MAX_MEANINGS:
+            values = [UNKNOWN]
+        if values == [UNKNOWN] and (not template or program_name(template[0]) in {*SHELLS, *INTERPRETERS}):
+            return "parallel runs what it reads as commands: run them one by one"
+        if not any(re.search(r"\{[\d./#%]*\}", plain(word)) for word in template):
+            template = [*template, "{}"]
+        for value in values:
+            filled = [value.join(re.split(r"\{[\d./#%]*\}", plain(word))) for word in template]
+            if reason := self.program(filled) or (None if MARK.search(value) else self.inside(" ".join(filled))):
+                return reason
+        return None
 
     def ran(self, path: str, text: str) -> str | None:
         """Judge a file that this command line has written and now runs."""
@@ -379,7 +432,11 @@ class Judge:
             path = os.path.expanduser("~") + path[1:] if "HOME" not in self.values else UNKNOWN
         elif path.startswith("~") or (self.folder is None and not path.startswith("/")):
             return UNKNOWN
-        return os.path.normpath(os.path.join(self.folder or "/", path))
+        path = os.path.normpath(os.path.join(self.folder or "/", path))
+        for link, target in self.links.items():
+            if path.startswith(link + "/"):
+                return os.path.normpath(target + path[len(link) :])
+        return path
 
     def temporary(self, place: str) -> bool:
         scratch = {os.path.realpath(each) + "/" for each in (os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp")}
@@ -417,6 +474,7 @@ class Judge:
     def write(self, path: str, command: Command | None = None) -> str | None:
         """Why nothing should be written to this path; what is written is kept in mind."""
         place = self.place(path)
+        place = self.links.get(place, place)
         if mark := MARK.search(place):
             whole_variable = path in (UNKNOWN, UNKNOWN_WORDS) and not any(each is None for each in self.values.values())
             below = place[: mark.start()].startswith(self.project + "/")
@@ -429,6 +487,8 @@ class Judge:
             text = command.stdin[1] or ""
         self.written[place] = text
         if place.startswith("/dev/") or self.temporary(real) or real.startswith("/dev/"):
+            return None
+        if real == self.project:  # into it, under the same name
             return None
         if not real.startswith(self.project + "/"):
             return f"{shown(path)} is outside the project"

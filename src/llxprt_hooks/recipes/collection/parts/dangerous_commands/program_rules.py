@@ -30,6 +30,8 @@ from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_words impo
     shown,
     value_of,
 )
+from llxprt_hooks.recipes.collection.parts.dangerous_commands.service_actions import service_reason
+from llxprt_hooks.recipes.collection.parts.sql_text import sql_reason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,14 +60,36 @@ def write_to(position: slice) -> collections.abc.Callable[[Judge, list[str]], st
     return rule
 
 
+def outputs(judge: Judge, arguments: list[str]) -> str | None:
+    """What most programs mean by -o; a value that is no path outside counts as something else."""
+    given = value_of(arguments, "-o", "-out", "--out", "--output", "--outfile", "--output-file", "--outdir", "-O")
+    elsewhere = (path for path in given if re.match(r"[/~]|\.\.", path))
+    return because("it writes where it should not", map(judge.write, elsewhere))
+
+
 def cp(judge: Judge, arguments: list[str]) -> str | None:
     given = operands(arguments)
     reason = write_to(slice(-1, None))(judge, arguments) if len(given) > 1 or "-t" in arguments else None
     if not reason and len(given) > 1:  # a copy of a file that was just written counts as written too
         copied = judge.written.get(judge.place(given[0]))
         judge.written.pop(judge.place(given[-1]), None)
-        if copied is not None:
-            judge.written[judge.place(given[-1])] = copied
+        if copied is not None or re.match(PROGRAM_FOLDER, judge.place(given[0])):
+            judge.written[judge.place(given[-1])] = copied or ""
+    return reason
+
+
+PROGRAM_FOLDER = r"(?:/usr(?:/local)?|/opt/\w+)?/s?bin/|/lib(?:64)?/"
+
+
+def ln(judge: Judge, arguments: list[str]) -> str | None:
+    """A link that this command line makes is followed by what comes after it."""
+    given = operands(arguments)
+    reason = cp(judge, arguments)
+    if not reason and given:
+        target, link = given[0], given[1] if len(given) > 1 else os.path.basename(given[0])
+        where = judge.place(os.path.join(os.path.dirname(link), target))
+        folder = os.path.isdir(plain(judge.place(link))) or link.endswith("/")
+        judge.links[judge.place(os.path.join(link, os.path.basename(target)) if folder else link)] = where
     return reason
 
 
@@ -102,9 +126,12 @@ def sed(judge: Judge, arguments: list[str]) -> str | None:
 def awk(judge: Judge, arguments: list[str]) -> str | None:
     given = operands(arguments)
     text = re.sub(r"/(?:\\.|[^/\n])*/|\"(?:\\.|[^\"])*\"", '""', plain(" ".join(given[:2])))
+    if reason := first(judge.run_file("awk", path) for path in value_of(arguments, "-f", "--file")):
+        return reason
     if any(STDIN.fullmatch(path) for path in value_of(arguments, "-f", "--file")):
         return "awk would run code from a pipe: put it in the call itself"
-    if re.search(r"\bsystem\s*\(|\bgetline\b|(?<!\|)\|(?!\|)|\bprintf?\b[^;}]*>|@", text):
+    outside = re.sub(r"\([^()]*\)", "", text)  # in brackets, > compares
+    if re.search(r"\bsystem\s*\(|\bgetline\b|(?<!\|)\|(?!\|)|@", text) or re.search(r"\bprintf?\b[^;}]*>", outside):
         return "awk would run commands or write files from its own code: use the shell for that"
     return None
 
@@ -125,7 +152,15 @@ def dd(judge: Judge, arguments: list[str]) -> str | None:
 
 
 def disks(judge: Judge, arguments: list[str]) -> str | None:
-    return None if {"-l", "--list", "-h", "--help"} & set(arguments) else "it changes disks or file systems"
+    return None if only_asks(arguments) else "it changes disks or file systems"
+
+
+def only_asks(arguments: list[str]) -> bool:
+    """Whether a program that administers the machine is only asked how things are."""
+    asks = (
+        r"-[lhVnvLS]+|--(?:list|help|version|json|show|status|display|query)\S*|(?:list|info|get|status|show)\w*|print"
+    )
+    return not arguments or any(re.fullmatch(asks, word) for word in arguments)
 
 
 TESTS = re.compile(
@@ -146,7 +181,8 @@ def found_by(arguments: list[str]) -> collections.abc.Iterator[str]:
 
 def find(judge: Judge, arguments: list[str]) -> str | None:
     paths = list(found_by(arguments))
-    if "-delete" in arguments and (reason := rm(judge, ["-r", *paths])):
+    own = re.sub(r" -(?:exec|ok)(?:dir)? .*? (?:;|\\;|\+)(?= |$)", " ", " ".join(["", *arguments]))
+    if "-delete" in own.split() and (reason := rm(judge, ["-r", *paths])):
         return reason
     if reason := first(map(judge.write, value_of(arguments, "-fprint", "-fprintf", "-fls", "-fprint0"))):
         return reason
@@ -182,6 +218,9 @@ def xargs(judge: Judge, arguments: list[str]) -> str | None:
     if not words:
         return None
     program = program_name(words[0])
+    is_text = len(words) == 3 and re.fullmatch(r"-\w*c", words[1]) and "{}" not in words[2]
+    if program in SHELLS and is_text:
+        return over_files(judge, words, [])  # what is read becomes $0, $1 and so on
     runs_file = program in INTERPRETERS and any(re.match(r"-m|[\w./-]+\.\w+$", word) for word in words[1:])
     if (program in SHELLS or program in INTERPRETERS or program in ("env", "eval", "sudo", "xargs")) and not runs_file:
         return f"xargs would hand text that nobody has seen to {program}: use a loop, or name the files"
@@ -232,6 +271,9 @@ def tar(judge: Judge, arguments: list[str]) -> str | None:
     flags = short_options(arguments[:1]) or arguments[0] if arguments else ""
     places = list(value_of(arguments, "-C", "--directory"))
     if "x" in flags or has(arguments, "--extract"):
+        judge.unpacked = judge.unpacked or any(
+            program_name((command.words or [""])[0]) in ("curl", "wget", "fetch") for command in judge.upstream
+        )
         reason = first(judge.write(place + "/x") for place in places) or ("P" in flags and "it may write anywhere")
         return f"it unpacks where it should not: {reason}" if reason else None
     if has(arguments, "--remove-files"):
@@ -274,10 +316,35 @@ def git(judge: Judge, arguments: list[str]) -> str | None:
     return reason
 
 
+def git_options(action: str, rest: list[str]) -> str:
+    """The short options of an action of git. What follows one that has a value is its value: `-bfeature`."""
+    valued = {"checkout": "bB", "switch": "cC", "commit": "mFCct", "tag": "mFu", "restore": "s", "log": "nLSG"}
+    given = [short_options([word]) for word in rest[: rest.index("--") if "--" in rest else None]]
+    return "".join(re.sub(rf"(?<=[{valued.get(action, '-')}]).*", "", letters) for letters in given)
+
+
+def discards_files(judge: Judge, action: str, rest: list[str], short: str) -> bool:
+    """Whether git would put the files of a commit in the place of changed ones."""
+    given = operands(rest)
+    if action == "restore":
+        staged = has(rest, "--staged") or "S" in short
+        return bool(given) and (not staged or has(rest, "--worktree") or "W" in short)
+    if re.search("[bBdlt]", short) or any(has(rest, each) for each in ("--orphan", "--track", "--detach")):
+        return "p" in short
+    if "--" in rest:
+        return rest[-1] != "--"
+    names = [word for word in given if word != "-"]
+    is_file = len(names) == 1 and (
+        re.search(r"(?<!\d)\.[a-z]{1,4}$", names[0]) or os.path.isfile(plain(judge.place(names[0])))
+    )
+    return len(names) > 1 or bool(is_file) or "p" in short
+
+
 def git_action(judge: Judge, action: str, rest: list[str]) -> str | None:
     if MARK.search(action):
         return "what git does depends on an expansion: write it out"
-    short, force = short_options(rest), has(rest, "--force")
+    action = action.lower()
+    short, force = git_options(action, rest), has(rest, "--force")
     targets = operands(rest)
     everything = any(re.fullmatch(r"\.|\./|\.\./?|\*|:/?|:\(.*\).*|/.*|\*\*?/?\*?|:[!/^].*", word) for word in targets)
     if any(has(rest, each) for each in ("--upload-pack", "--receive-pack")) or any("ext::" in word for word in rest):
@@ -305,13 +372,21 @@ def git_action(judge: Judge, action: str, rest: list[str]) -> str | None:
     lost = {
         "reset": has(rest, "--hard") or has(rest, "--merge"),
         "clean": ("f" in short or force) and "n" not in short and not has(rest, "--dry-run"),
-        "checkout": everything or "f" in short or force or has(rest, "--pathspec-from-file"),
+        "checkout": everything
+        or "f" in short
+        or force
+        or has(rest, "--pathspec-from-file")
+        or has(rest, "--patch")
+        or discards_files(judge, action, rest, short),
         "switch": "f" in short or force or has(rest, "--discard-changes"),
-        "restore": everything
-        and (not (has(rest, "--staged") or "S" in short) or has(rest, "--worktree") or "W" in short),
+        "restore": discards_files(judge, action, rest, short) or has(rest, "--pathspec-from-file"),
         "rm": (everything and "--cached" not in rest) or ("f" in short and "r" in short and everything),
         "stash": rest[:1] in (["clear"], ["drop"]),
         "branch": "D" in short or ("f" in short) or (force and ("d" in short or has(rest, "--delete"))),
+        "tag": "d" in short or has(rest, "--delete") or "f" in short or force,
+        "remote": rest[:1] in (["remove"], ["rm"], ["prune"]),
+        "notes": rest[:1] in (["remove"], ["prune"]),
+        "lfs": rest[:1] == ["prune"],
         "submodule": rest[:1] == ["deinit"] and ("f" in short or force),
         "worktree": rest[:1] == ["remove"] and ("f" in short or force),
         "reflog": rest[:1] in (["expire"], ["delete"]),
@@ -338,15 +413,36 @@ def git_clone_or_other(judge: Judge, arguments: list[str]) -> str | None:
 # All others.
 
 
+# In the names and arguments of processes.
+SYSTEM_SERVICES = (
+    r"(?i)\b(?:systemd\S*|init|sshd?|dbus\S*|crond?|rsyslogd?|auditd|networkmanager|dockerd?|docker-proxy|containerd\S*|kubelet"
+    r"|nginx|apache2?|httpd|mysqld?|mariadbd?|postgres(?:ql)?|redis-server|mongod|rabbitmq\S*|haproxy|firewalld|ufw|fail2ban|udevd?"
+    r"|journald|ntpd|chronyd|named|postfix|dovecot|snmpd|rpcbind|vsftpd|squid|memcached|tomcat\d*|etcd|agetty|snapd|polkitd)\b"
+)
+
+
 def kill(judge: Judge, arguments: list[str]) -> str | None:
-    targets = [word for word in arguments[1:] if word == "-1"] or (["-1"] if arguments[-2:] == ["--", "-1"] else [])
-    return "it would end every process of the user" if targets else None
+    given = [plain(word) for word in arguments]
+    if "-1" in given[1:] or given[-2:] == ["--", "-1"]:
+        return "it would end every process of the user"
+    if {"1", "-1"} & set(given[-1:]) or "1" in operands(given):
+        return "it would end the first process of the machine"
+    if MARK.search("".join(arguments)) and re.search(SYSTEM_SERVICES, judge.line):
+        return "it would end a service of the machine: ask the user"
+    return None
 
 
 def pkill(judge: Judge, arguments: list[str]) -> str | None:
     by_user = "u" in short_options(arguments) or has(arguments, "--euid") or has(arguments, "--user")
     patterns = [word for word in operands(arguments) if not re.search(r"\w", plain(word))]
+    if re.search(SYSTEM_SERVICES, " ".join(map(plain, operands(arguments)))):
+        return "it would end a service of the machine: ask the user"
     return "it would end processes without a look at which" if by_user or patterns else None
+
+
+def quoted_parts(text: str) -> list[str]:
+    """What is in quotes in a text: `echo "DROP TABLE x" | psql`."""
+    return re.findall(r"['\"]([^'\"]{5,})['\"]", text)
 
 
 def sql(judge: Judge, arguments: list[str]) -> str | None:
@@ -356,13 +452,46 @@ def sql(judge: Judge, arguments: list[str]) -> str | None:
         if command.stdin and command.stdin[0] == "text":
             texts.append(command.stdin[1] or "")
     text = plain(" ".join(texts))
-    found = re.search(r"(?i)\b(drop\s+(?:database|schema|table|user|role|keyspace)|truncate\s+(?:table\s+)?\w)", text)
-    if found or re.search(r"(?i)\b(?:dropDatabase|flushall|flushdb|deleteMany\(\s*\{\s*\})|\.drop\(\)", text):
+    if {"-readonly", "--readonly"} & set(arguments):
+        return None
+    if re.search(
+        r"(?i)\b(?:dropDatabase|flushall|flushdb|dropIndexes|dropUser|dropAllUsers|(?:deleteMany|remove|deleteOne)\(\s*\{\s*\}"
+        r"|shutdown(?:Server)?|script\s+flush|debug\s+segfault|config\s+(?:set|resetstat|rewrite)|cluster\s+reset"
+        r"|(?<!/)unlink\s|slaveof\s|replicaof\s)|\.drop\(|(?:^| )del\s+\S",
+        text,
+    ):
         return "it would delete data in a database"
-    if re.search(r"(?i)\bdelete\s+from\s+[\w.\"`]+\s*(?:;|['\"]|$)", text):
-        return "it would delete every row of a table"
+    statements = (word for word in map(plain, texts) if re.search(r"\s", word))
+    if reason := first(sql_reason(statement) for text in statements for statement in [text, *quoted_parts(text)]):
+        return reason
     if re.search(r"(?:^|[\s;'])\\!|(?:^|[\s'\"])\.(?:shell|system)\b|\bsystem\s", text):
         return "it makes the database client run a program"
+    return None
+
+
+# Ports of services with data of their own, on any machine.
+DATA_PORTS = (
+    r":(?:2379|5601|5984|6333|7474|7700|8001|8086|8108|8123|8200|8444|8500|8529|8983|9090|9091|9093|9200|9201|9600"
+    r"|15672)\b"
+)
+LOCAL = r"(?i)(?:https?://)?(?:[^/@]*@)?(?:localhost|127\.[\d.]+|0\.0\.0\.0|\[?::1\]?)?(?::\d+)?(?=[/?#]|$)"
+DELETING_PATH = (
+    r"(?i)/(?:do)?(?:delete|purge|destroy|truncate|wipe|drop)(?:$|[/?_A-Z])|_delete_by_query|/delete_series|/clean_tombstones"
+    r"|/_close\b|/(?:doKill|exit|safeExit|shutdown|quitquitquit|flush_?all|reset_?all|clear)(?:$|[/?])"
+)
+
+
+def http_method(judge: Judge, arguments: list[str]) -> str | None:
+    """A request that deletes something on a server; a server that is developed here may be asked to."""
+    given = [plain(word) for word in arguments]
+    methods = {*value_of(given, "-X", "--request", "--method"), *given[:2]}
+    links = [word for word in operands(given) if re.search(r"[:/.]", word)]
+    is_local = all(re.match(LOCAL, link) and not re.search(DATA_PORTS, link) for link in links)
+    if {"DELETE", "delete", "PURGE"} & methods and not is_local:
+        return "it would delete something on a server: ask the user"
+    sends = {"POST", "PUT", "post", "put"} & methods or any(re.match(r"-d|--data|--json|-F", word) for word in given)
+    if sends and any(re.search(DELETING_PATH, link.split("?")[0]) for link in links):
+        return "it would delete or stop something on a server: ask the user"
     return None
 
 
@@ -372,11 +501,24 @@ def download(judge: Judge, arguments: list[str]) -> str | None:
     links = [word for word in operands(arguments) if re.search(r"[:.]", word)]
     to += [os.path.basename(link.split("?")[0].rpartition(":")[2]) for link in links]
     reasons = [judge.write(each) for each in to if each not in ("-", "") and ("/" in each or "." in each or each in to)]
-    return because("it writes where it should not", (why for why in reasons if why and "expansion" not in why))
+    reason = because("it writes where it should not", (why for why in reasons if why and "expansion" not in why))
+    return reason or http_method(judge, arguments)
+
+
+def scp(judge: Judge, arguments: list[str]) -> str | None:
+    given = operands(arguments)
+    if reason := text_rule("-S")(judge, arguments) or (ssh_options(arguments) if given else None):
+        return reason
+    if not given or re.match(r"[\w.@-]+:|scp:", given[-1]):
+        return None
+    got = [os.path.join(given[-1], os.path.basename(source.rpartition(":")[2])) for source in given[:-1]]
+    return because("it writes where it should not", map(judge.write, [given[-1], *got]))
 
 
 def rsync(judge: Judge, arguments: list[str]) -> str | None:
     given = operands(arguments)
+    if "n" in short_options(arguments) or has(arguments, "--dry-run"):
+        return None
     remote = [word for word in given if re.match(r"[\w.@-]+:", word)]
     if reason := text_rule("-e", "--rsh", "--rsync-path")(judge, arguments):
         return reason
@@ -389,13 +531,22 @@ def rsync(judge: Judge, arguments: list[str]) -> str | None:
     return None if not given or given[-1] in remote else first(judge.write(place) for place in given[-1:])
 
 
+def ssh_options(arguments: list[str]) -> str | None:
+    runs = r"(?i)(?:proxycommand|localcommand|permitlocalcommand|knownhostscommand|match|include)"
+    if any(re.match(runs, value) for value in value_of(arguments, "-o")):
+        return "it makes ssh run another program"
+    own = any(not value.startswith(("~/.ssh", "/dev/null")) for value in value_of(arguments, "-F"))
+    return "settings of ssh in a file can run any program" if own else None
+
+
 def ssh(judge: Judge, arguments: list[str]) -> str | None:
     words = list(arguments)
+    if reason := ssh_options(arguments):
+        return reason
     while words and words[0].startswith("-"):
         option = words.pop(0)
-        value = words.pop(0) if re.fullmatch(r"-[bcDEeFIiJLlmOopQRSWw]", option) and words else option[2:]
-        if option.startswith("-o") and re.match(r"(?i)(?:proxycommand|localcommand|knownhostscommand)", value):
-            return "it makes ssh run another program"
+        if re.fullmatch(r"-[bcDEeFIiJLlmOopQRSWw]", option) and words:
+            words.pop(0)
     if len(words) < 2:
         return None
     if MARK.search(" ".join(words[1:])):
@@ -409,7 +560,8 @@ def docker(judge: Judge, arguments: list[str]) -> str | None:
     words = [plain(word) for word in arguments]
     text = " ".join(words)
     if re.search(
-        r"\bprune\b|\bvolume rm\b|(?<!-)\b(?:down|rm)\b.* (?:-v|--volumes)\b"
+        r"\bprune\b|\b(?:volume|network|image|machine) rm\b|\b(?:rm|rmi)\b.* (?:-\w*f\w*|--force)\b|\bdown\b.* --rmi\b"
+        r"|(?<!-)\b(?:down|rm)\b.* (?:-v|--volumes)\b"
         r"|\b(?:stack|swarm|node|service) (?:rm|leave)\b",
         text,
     ):
@@ -427,13 +579,6 @@ def docker(judge: Judge, arguments: list[str]) -> str | None:
     if re.search(r"--mount[= ]\S*(?:src|source)=/(?!tmp/)", text) and judge.project not in text:
         return "the container would see files outside the project"
     return None
-
-
-def cloud(judge: Judge, arguments: list[str]) -> str | None:
-    words = [plain(word) for word in operands(arguments)]
-    deletes = [word for word in words if re.match(r"(?:delete|terminate|destroy|remove|purge|deregister)\b|rb$", word)]
-    removes_all = "rm" in words and (has(arguments, "--recursive") or "r" in short_options(arguments))
-    return "it would delete things in the cloud" if deletes or removes_all else None
 
 
 def npx(judge: Judge, arguments: list[str]) -> str | None:
@@ -476,7 +621,34 @@ def text_rule(*options: str) -> collections.abc.Callable[[Judge, list[str]], str
     return rule
 
 
+def sort(judge: Judge, arguments: list[str]) -> str | None:
+    if has(arguments, "--compress-program"):
+        return "it makes sort run another program"
+    return because("it writes where it should not", map(judge.write, value_of(arguments, "-o", "--output")))
+
+
+def compress(judge: Judge, arguments: list[str]) -> str | None:
+    """These put a file in the place of the one that they are given."""
+    keeps = set(short_options(arguments)) & set("cltkV") or has(arguments, "--stdout") or has(arguments, "--keep")
+    return None if keeps else because("it would take away too much", map(judge.too_much, operands(arguments)))
+
+
+def patch(judge: Judge, arguments: list[str]) -> str | None:
+    places = [*value_of(arguments, "-o", "-d", "-r"), *operands(arguments)[:1]]
+    return because("it writes where it should not", map(judge.write, places))
+
+
+def java(judge: Judge, arguments: list[str]) -> str | None:
+    if "-jar" not in arguments[:-1]:
+        return None
+    jar, *rest = arguments[arguments.index("-jar") + 1 :]
+    return service_reason(os.path.basename(jar), rest)
+
+
 def alias(judge: Judge, arguments: list[str]) -> str | None:
+    judge.aliases.update(
+        (name, plain(text)) for name, equals, text in (word.partition("=") for word in arguments) if equals
+    )
     return first(judge.inside(plain(word).partition("=")[2]) for word in arguments if "=" in word)
 
 
@@ -515,13 +687,20 @@ def always(reason: str) -> collections.abc.Callable[[Judge, list[str]], str | No
 
 STOPS = "it would stop the machine"
 ADMINISTERS = "it changes the users, packages, network or kernel of the machine: ask the user to do it"
+
+
+def administers(judge: Judge, arguments: list[str]) -> str | None:
+    return None if only_asks(arguments) else ADMINISTERS
+
+
 # Programs that share a rule, and the rule.
 RULES_OF_PROGRAMS: dict[str, collections.abc.Callable[[Judge, list[str]], str | None]] = {
     "rm shred srm wipe unlink trash": rm,
     "rimraf": lambda judge, arguments: rm(judge, ["-r", *arguments]),
     "chmod chown chgrp setfacl chattr": chmod,
     "tee truncate touch": write_to(slice(0, None)),
-    "cp ln install link": cp,
+    "cp install": cp,
+    "ln link": ln,
     "mv": mv,
     "dd dcfldd": dd,
     "sed gsed": sed,
@@ -538,34 +717,29 @@ RULES_OF_PROGRAMS: dict[str, collections.abc.Callable[[Judge, list[str]], str | 
     "rsync": rsync,
     "tar bsdtar": tar,
     "unzip": unzip,
-    "curl wget aria2c fetch http https xh scp sftp": download,
+    "curl wget aria2c fetch http https xh": download,
+    "scp sftp": scp,
     "nc ncat netcat socat": connect,
     "ssh": ssh,
     "docker podman docker-compose nerdctl": docker,
-    "aws gcloud az gsutil heroku fly flyctl vercel doctl linode-cli": cloud,
     "mke2fs mkswap wipefs fdisk sfdisk cfdisk gdisk sgdisk parted blkdiscard cryptsetup lvremove vgremove pvremove "
     "zpool zfs mdadm hdparm nvme badblocks diskutil swapoff umount mount losetup": disks,
     "shutdown reboot halt poweroff telinit kexec": always(STOPS),
     "init": words_rule("0 6", STOPS),
-    "systemctl": words_rule("poweroff reboot halt rescue emergency isolate kexec suspend", STOPS),
-    "loginctl": words_rule("poweroff reboot halt terminate-user kill-user", STOPS),
-    "userdel usermod useradd groupdel passwd chpasswd visudo chsh iptables ip6tables nft ufw sysctl modprobe rmmod "
-    "insmod setenforce update-alternatives": always(ADMINISTERS),
-    "apt apt-get dnf yum zypper apk": words_rule("remove purge autoremove erase del", ADMINISTERS),
+    "userdel usermod useradd groupdel passwd chpasswd visudo chsh iptables ip6tables nft ufw modprobe rmmod insmod "
+    "setenforce update-alternatives firewall-cmd auditctl hwclock timedatectl hostnamectl route": administers,
+    "sysctl": lambda judge, arguments: (
+        ADMINISTERS if re.search(r"=|(?:^| )(?:-\w*[wp]|--(?:system|load|write))\b", " ".join(arguments)) else None
+    ),
     "pacman": lambda judge, arguments: ADMINISTERS if short_options(arguments).startswith("R") else None,
     "dpkg": lambda judge, arguments: ADMINISTERS if set(short_options(arguments)) & set("rP") else None,
-    "psql mysql mariadb sqlite3 mongosh mongo redis-cli cqlsh duckdb": sql,
+    "psql mysql mariadb sqlite3 mongosh mongo redis-cli valkey-cli cqlsh duckdb clickhouse-client clickhouse sqlcmd "
+    "sqlplus influx cockroach pgcli mycli usql litecli snowsql": sql,
+    "pg_restore mongorestore": words_rule("--clean -c --drop", "it would delete data in a database"),
     "dropdb": always("it would delete a database"),
     "dropuser": always("it would delete a database user"),
     "mysqladmin": words_rule("drop", "it would delete a database"),
     "rails rake prisma alembic sequelize knex typeorm artisan": database_tool,
-    "terraform": words_rule("destroy -destroy rm", "it would delete infrastructure"),
-    "tofu pulumi cdk": words_rule("destroy", "it would delete infrastructure"),
-    "kubectl": words_rule("delete drain", "it would delete things in a cluster"),
-    "helm": words_rule("uninstall delete", "it would delete things in a cluster"),
-    "gh": words_rule("delete", "it would delete things on the server"),
-    "npm": words_rule("unpublish", "it takes a package away from others"),
-    "cargo gem": words_rule("yank", "it takes a package away from others"),
     "npx bunx pnpx": npx,
     "eval": always("eval runs text as code: write the command out"),
     "source .": source,
@@ -575,7 +749,22 @@ RULES_OF_PROGRAMS: dict[str, collections.abc.Callable[[Judge, list[str]], str | 
     "enable": lambda judge, arguments: "it loads code into the shell" if "f" in short_options(arguments) else None,
     "test [ let printf read unset declare typeset local export": evaluates,
     "bind complete compgen fc": always("it changes what the shell runs later"),
-    "su runuser sg script": text_rule("-c", "--command"),
+    "su runuser sg script capsh": text_rule("-c", "--command"),
+    "split": text_rule("--filter"),
+    "zip": text_rule("-TT", "--unzip-command"),
+    "mapfile readarray": text_rule("-C"),
+    "tcpdump": text_rule("-z", "--postrotate-command"),
+    "man": text_rule("-P", "--pager", "-H", "--html"),
+    "xterm gnome-terminal konsole": always("what runs in another terminal is not checked: run it here"),
+    "run-parts": always("it runs every file of a folder: run the one that you mean"),
+    "gcc g++ cc c++ clang clang++": lambda judge, arguments: (
+        "it makes the compiler run another program" if "-wrapper" in arguments else outputs(judge, arguments)
+    ),
+    "sort shuf": sort,
+    "uniq xxd": write_to(slice(1, 2)),
+    "gzip gunzip bzip2 bunzip2 xz unxz zstd unzstd lzma compress": compress,
+    "patch": patch,
+    "java": java,
     "nix-shell": text_rule("--run", "--command"),
     "at batch": always("it runs commands later, when nobody watches"),
     "crontab": crontab,
