@@ -179,7 +179,7 @@ class Config:
         new = load_settings(self.working_dir)
         new.require_readable(*Level)
         if old.trust.counts and not new.trust.counts and has_approval(new.trust.project):
-            gone = new.trust.state is TrustState.NOTHING_TO_TRUST
+            gone = not new.trust.statement and new.trust.state is not TrustState.REFUSED
             changed = f"{new.trust.file}: {new.not_approved}" if new.not_approved else None
             raise SettingsError((_GONE,) if gone else (*([changed] if changed else ()), *new.trust.problems))
         candidate = Config(working_dir=self.working_dir)

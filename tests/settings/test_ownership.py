@@ -211,7 +211,8 @@ class TestLevels:
 
         loaded = load_settings(project)
 
-        assert (loaded.enabled, loaded.sources) == (False, ())
+        assert (loaded.enabled, loaded.sources) == (level is Level.PROJECT, ())
+        assert bool(loaded.held_back) is (level is Level.PROJECT)  # it was approved, so its guards block
         assert f"belongs to the user with the id {STRANGER}" in loaded.problems[0].message
 
     @pytest.mark.parametrize("name", ["llxprt-extension.json", "hooks/hooks.json", "hooks", "."])

@@ -229,7 +229,8 @@ def test_the_variable_approves_only_what_was_there_when_the_process_started(
         hooks.reload()
         assert hooks.config.inherited_environment()["LLXPRT_PROJECT_TRUSTED"] == "0"
     assert content(hooks) == first
-    assert content(Hooks.load(project.root)) == "done"
+    loaded_later = content(Hooks.load(project.root))
+    assert "has changed since" in loaded_later if at_start == "other hooks" else loaded_later == "done"
     assert trust_status(project.root).state is TrustState.CHANGED
 
     grant_trust(project.root)

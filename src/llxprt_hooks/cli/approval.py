@@ -86,6 +86,8 @@ def approve(status: TrustStatus, *, ask: bool) -> bool:
 
 
 def approved(status: TrustStatus) -> str:
+    if not status.statement:
+        return f"approved: {status.project} has no hooks any more, so nothing is checked"
     return f"approved: the hooks of {status.project} will run. After any change, approve again"
 
 

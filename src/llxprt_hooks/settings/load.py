@@ -26,6 +26,7 @@ from llxprt_hooks.settings.levels import (
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem, SettingsError
 from llxprt_hooks.settings.schema import shell_fields
+from llxprt_hooks.settings.trust.held_back import guards_of, switch_of
 from llxprt_hooks.settings.trust.notices import (
     approval_notices,
     hooks_elsewhere,
@@ -42,7 +43,7 @@ from llxprt_hooks.settings.trust.status import (
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from llxprt_hooks.settings.definitions import HookDefinition
@@ -53,6 +54,10 @@ if TYPE_CHECKING:
 log = debug_logger("settings")
 
 _IGNORED: Final = "None of the hooks in this file run, so they block nothing. For details, run `llxprt-hooks validate`."
+_HELD_BACK: Final = (
+    "None of the hooks in this file run. The project was approved before, so every call that its hooks would check is "
+    "blocked. For details, run `llxprt-hooks validate`."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,8 @@ class Settings:
     """Which hooks were skipped because they are not approved or belong to another folder, and what to do about it."""
     misplaced: tuple[str, ...]
     """Those of the notices that are about a folder without settings: the hooks are in another folder or file."""
+    held_back: tuple[HookSet, ...]
+    """The guards of a project that was approved and has changed since: they do not start, and block (D-28)."""
     trust: TrustStatus
     project_trusted: bool
     """Whether hooks may run programs of the project."""
@@ -118,13 +125,15 @@ class Settings:
     @property
     def hook_sets(self) -> tuple[HookSet, ...]:
         """The hooks of the sources, for the engine."""
-        return tuple(_hook_set(source, self.trust) for source in self.sources)
+        return (*(_hook_set(source, self.trust) for source in self.sources), *self.held_back)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """The problems and notices for people: of a file that does not apply, they say what that means (D-88)."""
-        ignored = {*self.unreadable.values(), *(self.trust.problems if self.trust.state is TrustState.REFUSED else ())}
-        problems = (f"{each}. {_IGNORED}" if each in ignored else str(each) for each in self.problems)
+        refused = self.trust.problems if self.trust.state is TrustState.REFUSED else ()
+        ignored = dict.fromkeys(self.unreadable.values(), _IGNORED)
+        ignored |= dict.fromkeys(refused, _HELD_BACK if self.held_back else _IGNORED)
+        problems = (f"{each}. {ignored[each]}" if each in ignored else str(each) for each in self.problems)
         return (*problems, *([self.never_enabled] if self.never_enabled else ()), *self.notices)
 
     @property
@@ -201,11 +210,12 @@ def _merge(
     if not managed_only and all(fields.enabled is None for _, fields in effective):
         applying, elsewhere = (each for each, _ in effective), any(fields.enabled for _, fields in read)
         forgotten = never_enabled(other_sets, disabled, applying, enabled_elsewhere=elsewhere)
+    held_back = () if managed_only else _held_back(trust, [fields.enabled for _, fields in effective])
     skipped: tuple[HookSet, ...] = ()
-    if managed_only or (managed and not others_enabled):
+    if managed_only or ((managed or held_back) and not others_enabled):
         skipped, others, extensions = other_sets, [], ()
     return Settings(
-        enabled=others_enabled or bool(managed),
+        enabled=others_enabled or bool(managed) or bool(held_back),
         enabled_if_approved=merge_switches(fields.enabled for _, fields in read) or bool(managed),
         managed_only=managed_only,
         sources=(*managed, *others),
@@ -223,10 +233,22 @@ def _merge(
         never_enabled=forgotten,
         notices=(*approval_notices(trust), *misplaced),
         misplaced=misplaced,
+        held_back=held_back,
         trust=trust,
         project_trusted=project_trusted,
         levels=levels,
     )
+
+
+def _held_back(trust: TrustStatus, switches: Sequence[bool | None]) -> tuple[HookSet, ...]:
+    """Return the guards that block; ``switches`` are those of the other levels."""
+    guards: dict[str, list[Any]] = {}
+    for statement in trust.held_back:
+        on = merge_switches((switch_of(statement), *switches))
+        for event, groups in guards_of(statement).items() if on else ():
+            known = guards.setdefault(event, [])
+            known += [group for group in groups if group not in known]
+    return (HookSet(guards, origin=str(trust.settings_file), before_start=trust.refusal),) if guards else ()
 
 
 def _hook_set(source: LevelFile, trust: TrustStatus) -> HookSet:
@@ -247,11 +269,16 @@ def extension_hook_set(extension: Extension) -> HookSet:
 
 
 def unapproved_hooks(settings: Settings) -> tuple[list[HookDefinition], list[Problem]]:
-    """Return the usable hooks of a project that is not approved, and what is wrong with its other hooks."""
+    """Return the usable hooks of a project that is not approved, and what is wrong with its other hooks.
+
+    Those that block instead of running are among the configuration's own.
+    """
     if settings.trust.counts:
         return [], []
     project_file = next(each for each in settings.levels if each.level is Level.PROJECT)
-    return read_definitions(HookSet(project_file.hooks, ConfigSource.PROJECT, str(project_file.file)))
+    found, problems = read_definitions(HookSet(project_file.hooks, ConfigSource.PROJECT, str(project_file.file)))
+    held_back = {event for guards in settings.held_back for event in guards.hooks}
+    return [each for each in found if each.config.observe or each.event_name not in held_back], problems
 
 
 def skipped_hooks(settings: Settings) -> list[tuple[HookDefinition, str]]:

@@ -25,6 +25,7 @@ from llxprt_hooks import (
 )
 from llxprt_hooks.settings.trust import covered_files
 from llxprt_hooks.settings.trust.covered_files import CoveredFiles
+from llxprt_hooks.settings.trust.status import grant_trust, revoke_trust
 from tests.support.engine_project import EngineProject
 from tests.support.project import hooks_of
 
@@ -168,6 +169,7 @@ async def test_hooks_of_a_program_and_of_the_user_are_not_compared(project: Engi
     guarded(project)
     project.configure(level="user", BeforeTool=command)
     project.files["project"].unlink()
+    revoke_trust(project.root)
     user = Config.load(project.root)
     overwrite(project)
 
@@ -392,3 +394,131 @@ async def test_byte_code_does_not_run_in_place_of_an_approved_module(
 
     assert not (project.root / "ran").exists()
     assert f"{cached.relative_to(project.root)} has changed" in result.llm_content
+
+
+GUARDS = {
+    "BeforeTool": {"matcher": "write_.*", "hooks": [{"type": "command", "name": "guard", "command": f"./{SCRIPT}"}]}
+}
+
+
+def settings_of(project: EngineProject) -> dict[str, Any]:
+    return {"enableHooks": True, "hooks": hooks_of(GUARDS)}
+
+
+AT_LOAD: dict[str, tuple[Callable[[EngineProject], object], str]] = {
+    "the script": (overwrite, SCRIPT),
+    "a new file of the hooks": (lambda project: project.write(".llxprt/hooks/new.sh"), ".llxprt/hooks/new.sh"),
+    "the matcher": (
+        lambda project: project.put(
+            "project",
+            {"enableHooks": True, "hooks": hooks_of({"BeforeTool": {**GUARDS["BeforeTool"], "matcher": "no"}})},
+        ),
+        ".llxprt/settings.json",
+    ),
+    "the switch": (
+        lambda project: project.put("project", {**settings_of(project), "enableHooks": False}),
+        ".llxprt/settings.json",
+    ),
+    "the list of disabled hooks": (
+        lambda project: project.put("project", {**settings_of(project), "hooksConfig": {"disabled": ["guard"]}}),
+        ".llxprt/settings.json",
+    ),
+    "no hooks any more": (lambda project: project.put("project", {}), ".llxprt/settings.json"),
+    "no file any more": (lambda project: project.files["project"].unlink(), ".llxprt/settings.json"),
+    "broken settings": (lambda project: project.put("project", "{ broken"), "expected"),
+}
+
+
+@pytest.mark.parametrize(("change", "name"), AT_LOAD.values(), ids=AT_LOAD)
+async def test_an_approved_project_that_changed_before_it_was_loaded_blocks(
+    project: EngineProject, change: Callable[[EngineProject], object], name: str
+) -> None:
+    project.write(SCRIPT, f"#!/bin/sh\necho ran >> {project.note('guard')}\n", 0o755)
+    project.put("project", settings_of(project))
+    project.approve()
+    change(project)
+
+    config = Config.load(project.root)
+    result = await tool(config)
+
+    assert result.llm_content != "RAN"
+    assert name in str(result.llm_content)
+    assert project.notes("guard") == []
+    assert (await execute_tool_with_hooks(config, "read_file", {}, lambda _: "RAN")).llm_content == "RAN"
+
+    if name != "expected":
+        grant_trust(project.root)
+        assert "`llxprt-hooks trust`" in str(result.llm_content)
+    revoke_trust(project.root)
+    assert (await tool(Config.load(project.root))).llm_content == "RAN"
+
+
+async def test_a_guard_that_was_added_to_an_approved_project_blocks_until_it_is_approved(
+    project: EngineProject, llm_request: GenerateContentParameters
+) -> None:
+    project.configure(AfterTool="true")
+    project.approve()
+    project.configure(BeforeModel="true", AfterTool=f"echo ran > {project.note('guard')}")
+
+    config = Config.load(project.root)
+
+    assert (await fire_before_model_hook(config, llm_request)).blocked
+    assert (await tool(config)).llm_content == "RAN"
+    assert project.notes("guard") == []
+
+
+async def test_an_approval_whose_text_is_gone_blocks_every_call(project: EngineProject, home: Path) -> None:
+    guarded(project)
+    for text in (home / ".llxprt" / "trusted_texts").iterdir():
+        text.unlink()
+    project.put("project", {})
+
+    assert "has changed since" in str((await tool(Config.load(project.root))).llm_content)
+
+
+async def test_the_users_hooks_stay_off_if_only_the_changed_project_turned_them_on(project: EngineProject) -> None:
+    project.put("user", {"hooks": hooks_of({"AfterTool": f"echo ran > {project.note('user')}"})})
+    config = guarded(project)
+    overwrite(project)
+
+    assert (await tool(Config.load(project.root))).llm_content != "RAN"
+    assert config.enable_hooks
+    assert project.notes("user") == []
+
+
+async def test_the_user_can_disable_a_guard_of_a_changed_project(project: EngineProject) -> None:
+    guarded(project)
+    project.put("user", {"enableHooks": True, "hooksConfig": {"disabled": ["guard"]}})
+    overwrite(project)
+
+    assert (await tool(Config.load(project.root))).llm_content == "RAN"
+
+
+async def test_a_project_opened_through_a_link_that_leads_elsewhere_now_does_not_run(
+    project: EngineProject, tmp_path: Path
+) -> None:
+    guarded(project)
+    link, other = tmp_path / "current", tmp_path / "other"
+    link.symlink_to(project.root)
+    config = Config.load(link)
+    assert (await tool(config)).llm_content == "RAN"
+
+    other.mkdir()
+    link.unlink()
+    link.symlink_to(other)
+
+    assert f"{link} leads to another folder" in str((await tool(config)).llm_content)
+
+
+async def test_hooks_of_every_type_are_held_back(project: EngineProject) -> None:
+    hook: Any = {"type": "http", "name": "guard", "url": "http://127.0.0.1:9/", "headers": {"Authorization": "x"}}
+    project.write(SCRIPT, "exit 0\n", 0o755)
+    project.put("project", {"enableHooks": True, "hooks": hooks_of({"BeforeTool": hook})})
+    project.approve()
+    config = Config.load(project.root)
+    assert (await tool(config)).llm_content == "RAN"
+    overwrite(project)
+
+    for loaded in (config, Config.load(project.root)):
+        project.write(SCRIPT, "exit 1\n", 0o755)
+        assert f"{SCRIPT} has changed since" in str((await tool(loaded)).llm_content)

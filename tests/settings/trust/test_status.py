@@ -247,8 +247,8 @@ class TestChanges:
 
         assert loaded.trust.state is TrustState.CHANGED
         assert loaded.sources == ()
-        assert not loaded.enabled
-        assert "because the project has changed since it was approved" in loaded.notices[0]
+        [notice] = loaded.notices
+        assert "would check is blocked, because the project has changed since it was approved" in notice
 
         grant_trust(cloned)
         assert state(cloned) is TrustState.TRUSTED
@@ -425,11 +425,13 @@ class TestScripts:
 
 
 class TestRefusal:
-    def refused(self, project: Path, reason: str) -> None:
+    def refused(self, project: Path, reason: str, *, was_approved: bool = False) -> None:
         loaded = load_settings(project)
 
         assert loaded.trust.state is TrustState.REFUSED
-        assert (loaded.enabled, loaded.sources, loaded.notices) == (False, (), ())
+        assert (loaded.enabled, loaded.sources, loaded.notices) == (was_approved, (), ())
+        assert bool(loaded.held_back) is was_approved
+        assert ("every call that its hooks would check is blocked" in loaded.warnings[0]) is was_approved
         [problem] = loaded.problems
         assert reason in problem.message
         with pytest.raises(TrustError) as caught:
@@ -466,7 +468,8 @@ class TestRefusal:
         grant_trust(cloned)
         project_file.chmod(mode)
 
-        self.refused(cloned, f"group or others may write to this file (mode {mode:04o}; fix it with `chmod go-w`)")
+        reason = f"group or others may write to this file (mode {mode:04o}; fix it with `chmod go-w`)"
+        self.refused(cloned, reason, was_approved=True)
 
     def test_a_broken_file_is_refused_once(self, project: Path, project_file: Path, write: Write) -> None:
         write(project_file, '{"hooks": }')

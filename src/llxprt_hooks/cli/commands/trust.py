@@ -66,7 +66,7 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
     if not approve(status, ask=not yes and status.state is not TrustState.REFUSED):
         print_line(console, "nothing was approved")
         return ExitStatus.FAILED
-    off = why_off(take_inventory(directory).settings)
+    off = why_off(take_inventory(directory).settings) if status.statement else None
     if off:
         print_line(console, f"approved, but {off}")
     elif problems:

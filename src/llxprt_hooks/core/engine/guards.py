@@ -129,7 +129,8 @@ def _obstacle(hook: PlannedHook, settings: Settings) -> str | None:
     """Return why a hook guards nothing; None if it would run and can enforce."""
     definition = hook.definition
     config = definition.config
-    if hook.skip is Skip.NOT_APPROVED:
+    is_held_back = bool(settings.held_back) and config.before_start is not None  # it blocks every call instead
+    if hook.skip is Skip.NOT_APPROVED or is_held_back:
         return settings.not_approved or hook.why
     if hook.skip is Skip.HOOKS_OFF:
         return why_off(settings) or hook.why

@@ -95,6 +95,8 @@ class HookRunner:
             notify(self._observer, "hook_started", started)
         must_block = False
         try:
+            if not EXECUTORS[config.type].is_process:  # a process is checked when it is its turn to start (D-32)
+                run.check_start()
             result = await EXECUTORS[config.type].run(config.spec, run)
         except StartRefusedError as refusal:
             must_block, result = True, run.failed(str(refusal), refusal)

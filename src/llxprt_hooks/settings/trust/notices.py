@@ -13,6 +13,7 @@ from llxprt_hooks.settings.hook_fields import ENABLING_KEYS
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, absolute_project, home_folder
 from llxprt_hooks.settings.schema import SETTINGS
+from llxprt_hooks.settings.trust.held_back import guards_of
 from llxprt_hooks.settings.trust.status import TRUST_VARIABLE, TrustState, approved_by_environment, ignored_approval
 
 if TYPE_CHECKING:
@@ -56,9 +57,13 @@ def approval_notices(trust: TrustStatus) -> tuple[str, ...]:
     hooks = trust.statement.get("hooks")
     usable = len(read_definitions(HookSet(hooks))[0]) if isinstance(hooks, dict) else 0
     subject, consequence = _not_running(usable) if usable else ("The hook settings", "do not apply")
+    if any(map(guards_of, trust.held_back)):
+        subject = subject if usable else "The approved hooks"
+        verb, who = ("does", "it") if usable == 1 else ("do", "they")
+        consequence = f"{verb} not run, and every call that {who} would check is blocked"
     unusable = len(trust.commands) - usable if usable else 0
     more = f" {unusable} more cannot be used: see `llxprt-hooks validate`." if unusable else ""
-    return (f"{subject} in {escape_for_terminal(str(trust.file))} {consequence}, because {reason}{more}",)
+    return (f"{subject} in {escape_for_terminal(str(trust.settings_file))} {consequence}, because {reason}{more}",)
 
 
 def never_enabled(

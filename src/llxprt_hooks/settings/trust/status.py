@@ -31,6 +31,7 @@ from llxprt_hooks.settings.trust.fingerprint import (
     hook_statement,
     settings_text,
 )
+from llxprt_hooks.settings.trust.held_back import UNKNOWN_GUARDS, guards_of
 from llxprt_hooks.settings.trust.store import NO_APPROVAL, ApprovalRecord, TrustStore, read_text, text_digest
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ TRUST_VARIABLE: Final = "LLXPRT_TRUST_PROJECT_HOOKS"
 
 _approved_for_process: Final[dict[Path, tuple[str, ApprovalRecord]]] = {}
 """What that variable approves: the fingerprint of each project as it was first found."""
+
+_HOW_TO_APPROVE: Final = (
+    "Review the change, approve it with `llxprt-hooks trust`, then reload the settings or start the agent again"
+)
 
 _MAX_NAMED: Final = 3
 """How many changed files the reason of a block names."""
@@ -84,8 +89,10 @@ class TrustStatus:
     parts: Mapping[str, str] = field(default_factory=dict)
     """The parts covered by the fingerprint, each with its own hash."""
     approved: ApprovalRecord = NO_APPROVAL
-    """What was approved before, if the state is ``CHANGED``."""
+    """What was approved before, if the state is ``CHANGED`` or ``REFUSED``."""
     problems: tuple[Problem, ...] = ()
+    opened: Path | None = field(default=None, repr=False, compare=False)
+    """The path that the project was opened with, if a link in it leads to the real one."""
 
     @property
     def scripts(self) -> tuple[str, ...]:
@@ -98,12 +105,30 @@ class TrustStatus:
         before, now = self.approved.parts, self.parts
         if not before or self.is_outdated:
             return ()
+        if not self.statement:  # without hooks, nothing else is covered any more
+            return (f"{FOLDER}/{FILE_NAME}",)
         return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
 
     @property
+    def settings_file(self) -> Path:
+        """Its settings file, existing or not."""
+        return self.file or self.project / FOLDER / FILE_NAME
+
+    @property
     def is_outdated(self) -> bool:
-        """Whether the project was approved by an earlier version, whose approvals covered less."""
+        """Whether the project was approved by an earlier version, whose approvals covered something else."""
         return self.state is TrustState.CHANGED and self.approved.version != VERSION
+
+    @property
+    def held_back(self) -> tuple[Mapping[str, Any], ...]:
+        """The settings whose guards block instead of running: the present ones, and those that were approved.
+
+        Empty if the project's hooks run, and if none were ever approved.
+        """
+        if self.counts or self.approved is NO_APPROVAL or self.approved.statement == {}:
+            return ()
+        approved = self.approved.statement
+        return (self.statement, UNKNOWN_GUARDS if approved is None else approved)
 
     @property
     def script_texts(self) -> tuple[str, ...]:
@@ -115,26 +140,39 @@ class TrustStatus:
 
         Called before every start (D-28), in any thread.
         """
+        if self.held_back:
+            return self._refusal_since_load()
         if self.files is None:
             return None
         try:
+            if self.opened is not None and not self.opened.samefile(self.project):
+                return _refusal(f"{escape_for_terminal(str(self.opened))} leads to another folder than it did.")
             changed = self.files.changes()
         except (ScriptsError, OSError) as error:
             return f"was not started: {error}, so it cannot be compared with what was approved"
-        if not changed:
-            return None
-        names = ", ".join(map(escape_for_terminal, changed[:_MAX_NAMED]))
-        more = f" and {len(changed) - _MAX_NAMED} more" if len(changed) > _MAX_NAMED else ""
-        verb = "has" if len(changed) == 1 else "have"
-        return (
-            f"was not started: {names}{more} {verb} changed since the project was approved. "
-            "Review the change, approve it with `llxprt-hooks trust`, then reload the settings or start the agent again"
-        )
+        return _refusal(_named_changes(changed)) if changed else None
+
+    def _refusal_since_load(self) -> str:
+        if self.state is TrustState.REFUSED:
+            return f"was not started: {self.problems[0]}. The project was approved before, so this blocks the call"
+        if self.is_outdated:
+            return _refusal("the approval of this project was given to an earlier version.")
+        return _refusal(_named_changes(self.changed or (f"{FOLDER}/{FILE_NAME}",)))
 
     @property
     def counts(self) -> bool:
         """Whether the project's settings are applied."""
         return self.state in {TrustState.TRUSTED, TrustState.APPROVED_BY_ENVIRONMENT}
+
+
+def _refusal(why: str) -> str:
+    return f"was not started: {why} {_HOW_TO_APPROVE}"
+
+
+def _named_changes(changed: tuple[str, ...]) -> str:
+    names = ", ".join(map(escape_for_terminal, changed[:_MAX_NAMED]))
+    more = f" and {len(changed) - _MAX_NAMED} more" if len(changed) > _MAX_NAMED else ""
+    return f"{names}{more} {'has' if len(changed) == 1 else 'have'} changed since the project was approved."
 
 
 class TrustError(Exception):
@@ -203,38 +241,48 @@ def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
 
 def assess_trust(project_dir: Path, settings: Document | Problem | None) -> TrustStatus:
     """Return the trust state of a project whose settings file has already been read."""
-    found = _found(Path(os.path.realpath(project_dir)), settings)
-    project, by_process = found.project, None
+    project = Path(os.path.realpath(project_dir))
+    found = replace(_found(project, settings), opened=None if project_dir == project else project_dir)
+    by_process = None
     if approved_by_environment():
-        now = found.fingerprint, ApprovalRecord(found.parts, version=VERSION)
+        statement = {} if found.state is TrustState.REFUSED else found.statement
+        now = found.fingerprint, ApprovalRecord(found.parts, version=VERSION, statement=statement)
         by_process = _approved_for_process.setdefault(project, now)
-    if found.state is not TrustState.UNTRUSTED:
-        return found
     store = TrustStore.of(project)
     by_user, problem = store.approved_hash(project)
-    approved = NO_APPROVAL
-    if by_user == found.fingerprint:
-        state = TrustState.TRUSTED
-    elif by_process and by_process[0] == found.fingerprint:
-        state = TrustState.APPROVED_BY_ENVIRONMENT
-    elif by_process:  # an agent could have changed it
-        state, approved = TrustState.CHANGED, by_process[1]
+    if found.state is TrustState.UNTRUSTED:
+        found = replace(found, problems=(problem,) if problem else ())
+        if by_user == found.fingerprint:
+            return replace(found, state=TrustState.TRUSTED)
+        if by_process and by_process[0] == found.fingerprint:
+            return replace(found, state=TrustState.APPROVED_BY_ENVIRONMENT)
+    elif found.state is TrustState.NOTHING_TO_TRUST and by_user == found.fingerprint:
+        return found  # the user has approved that the hooks are gone
+    if by_process is not None:  # an agent could have changed it
+        approved = by_process[1]
     elif by_user is not None:
-        state, approved = TrustState.CHANGED, store.approval(project)
+        approved = store.approval(project)
     else:
-        state = TrustState.UNTRUSTED
-    return replace(found, state=state, approved=approved, problems=(problem,) if problem else ())
+        return found
+    if found.state is TrustState.NOTHING_TO_TRUST and not _had_guards(approved):
+        return found
+    state = TrustState.REFUSED if found.state is TrustState.REFUSED else TrustState.CHANGED
+    return replace(found, state=state, approved=approved)
+
+
+def _had_guards(approved: ApprovalRecord) -> bool:
+    return approved.statement is None or bool(guards_of(approved.statement))
 
 
 def _found(project: Path, settings: Document | Problem | None) -> TrustStatus:
     """Return what is to be approved, as untrusted, unless there is nothing or it is refused."""
     if settings is None:
-        return TrustStatus(TrustState.NOTHING_TO_TRUST, project)
+        return _nothing(project)
     if isinstance(settings, Problem):
         return TrustStatus(TrustState.REFUSED, project, settings.file, problems=(settings,))
     statement = hook_statement(settings.root.to_value())
     if not statement:
-        return TrustStatus(TrustState.NOTHING_TO_TRUST, project, settings.file)
+        return replace(_nothing(project), file=settings.file)
     commands = hook_commands(statement)
     known = TrustStatus(TrustState.REFUSED, project, settings.file, statement=statement, commands=commands)
     try:
@@ -252,6 +300,11 @@ def _found(project: Path, settings: Document | Problem | None) -> TrustStatus:
         files=files,
         parts=hook_parts(statement, digests),
     )
+
+
+def _nothing(project: Path) -> TrustStatus:
+    state, fingerprint = TrustState.NOTHING_TO_TRUST, hook_fingerprint({})
+    return TrustStatus(state, project, fingerprint=fingerprint, parts=hook_parts({}, {}))
 
 
 def _link_objection(settings: Document, project: Path) -> str | None:

@@ -17,7 +17,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from llxprt_hooks._support.stamps import timestamp
 from llxprt_hooks.settings.atomic import exclusive_lock, make_private_folder, write_atomically
@@ -37,7 +37,7 @@ TEXTS_NAME: Final = "trusted_texts"
 
 
 class ApprovalRecord(NamedTuple):
-    """What is recorded besides the hash. It decides nothing."""
+    """What is recorded besides the hash, which alone decides whether hooks run."""
 
     parts: Mapping[str, str] = {}
     """The hash of the settings and of each covered file."""
@@ -45,6 +45,8 @@ class ApprovalRecord(NamedTuple):
     """Which of the texts has the settings."""
     version: int | None = None
     """What the approval covered; None if it was recorded before there were versions."""
+    statement: Mapping[str, Any] | None = None
+    """What the settings said about hooks, without secrets; None if the text is not there any more."""
 
 
 NO_APPROVAL: Final = ApprovalRecord()
@@ -78,7 +80,10 @@ class TrustStore:
         """Return what was recorded with the approval of a project; empty if there is nothing."""
         store = self._read()
         record = store.root.at(str(project)) if isinstance(store, Document) else None
-        return _approval(record) if record else NO_APPROVAL
+        if record is None:
+            return NO_APPROVAL
+        approval = _approval(record)
+        return approval._replace(statement=_statement(self.texts.read(approval.settings_text)))
 
     def approve(
         self, project: Path, fingerprint: str, approval: ApprovalRecord = NO_APPROVAL, texts: Iterable[bytes] = ()
@@ -149,6 +154,14 @@ def _approval(record: Node) -> ApprovalRecord:
         text.scalar if text and isinstance(text.scalar, str) else "",
         version.scalar if version and isinstance(version.scalar, int) else None,
     )
+
+
+def _statement(text: bytes | None) -> Mapping[str, Any] | None:
+    try:
+        statement = json.loads(text or b"")
+    except (ValueError, RecursionError):
+        return None
+    return statement if isinstance(statement, dict) else None
 
 
 def _members(store: Document | None, *path: str) -> dict[str, str]:

@@ -1,0 +1,74 @@
+"""The guards of a project that was approved and has changed since: they do not run, and block in their place (D-28).
+
+The approved settings count as well as the present ones, because the change may have removed the guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.settings.definitions import read_hook
+from llxprt_hooks.settings.hook_entries import HookEntry, hook_entries
+from llxprt_hooks.settings.hook_fields import DISABLED_LISTS, ENABLING_KEYS
+from llxprt_hooks.settings.schema import OBSERVE, settings_executor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BLOCKING_EVENTS: Final = tuple(event for event in HookEventName if event.spec.can_block)
+
+UNKNOWN_GUARDS: Final[Mapping[str, Any]] = {
+    "enableHooks": True,
+    "hooks": {
+        event.value: [{"hooks": [{"type": "command", "command": "the approved hooks"}]}] for event in BLOCKING_EVENTS
+    },
+}
+"""Stands for approved settings whose text is not there any more: they may have guarded any call."""
+
+
+def switch_of(statement: Mapping[str, Any]) -> bool | None:
+    """Return whether settings turn hooks on; None if they do not say."""
+    canonical, *aliases = (_at(statement, path) for path in ENABLING_KEYS)
+    if isinstance(canonical, bool):
+        return canonical
+    given = [alias for alias in aliases if isinstance(alias, bool)]
+    return all(given) if given else None
+
+
+def guards_of(statement: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the hooks of settings that could block: each as a command hook that is only there to be refused."""
+    lists = (_at(statement, path) for path in DISABLED_LISTS)
+    disabled = [name for names in lists if isinstance(names, list) for name in names]
+    guards: dict[str, list[Any]] = {event: [] for event in BLOCKING_EVENTS}
+    for entry in _entries(statement):
+        name = _identity(entry)
+        if name not in disabled:
+            closed = entry.hook.get("failClosed") is True
+            stand_in = {"type": "command", "command": name, "name": entry.hook.get("name"), "failClosed": closed}
+            guards[entry.event].append({"matcher": entry.group.matcher, "hooks": [stand_in]})
+    return {event: groups for event, groups in guards.items() if groups}
+
+
+def _entries(statement: Mapping[str, Any]) -> Iterator[HookEntry]:
+    for entry in hook_entries(statement.get("hooks", {})):
+        executor = settings_executor(entry.hook.get("type"))
+        usable = executor is not None and not executor.unsupported
+        if usable and entry.event in BLOCKING_EVENTS and entry.hook.get("mode") != OBSERVE:
+            yield entry
+
+
+def _identity(entry: HookEntry) -> str:
+    """Return what the hook is called in lists. Approved texts have no secrets, so it may not be readable as a hook."""
+    config, _ = read_hook(entry.node)
+    if config is not None:
+        return config.identity
+    values = (entry.hook.get(key) for key in ("name", "command", "type"))
+    return next(value for value in values if isinstance(value, str) and value.strip())
+
+
+def _at(value: object, path: tuple[str, ...]) -> object:
+    for key in path:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
