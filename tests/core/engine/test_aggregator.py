@@ -331,7 +331,7 @@ def test_model_requests_are_merged_by_top_level_key_and_no_deeper() -> None:
     [
         ([DENY, ALLOW], False),
         ([ALLOW, DENY], True),
-        ([refused("no"), ALLOW], False),
+        ([refused("no"), ALLOW], True),
         ([ALLOW, refused("no")], True),
         ([DENY, printed({"decision": "ask"})], False),
         ([DENY, printed({"decision": None})], True),

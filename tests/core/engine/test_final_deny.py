@@ -20,6 +20,7 @@ from llxprt_hooks.core.engine.results import is_blocked
 from llxprt_hooks.core.engine.runner import _apply_fail_closed
 from llxprt_hooks.core.protocol.outputs import BLOCKING
 from llxprt_hooks.process import Completed
+from llxprt_hooks.settings.definitions import HookScope
 from tests.support.endings import A_HOOK, any_json, failed, hook_fields, printed, refused, result_of, said
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def test_no_other_hook_undoes_the_block_of_a_hook_that_fails_closed(guard: Compl
 
 
 @pytest.mark.requirement("HOOK-098")
-def test_a_later_block_keeps_its_own_reason() -> None:
+def test_a_final_block_and_a_later_one_have_both_reasons() -> None:
     results = [
         result(printed({"decision": "deny", "reason": "first"}), BEFORE_MODEL, closed=True),
         result(printed({"decision": "block", "reason": "second"}), BEFORE_MODEL),
@@ -121,11 +122,11 @@ def test_a_later_block_keeps_its_own_reason() -> None:
     output = merged(BEFORE_MODEL, results)
 
     assert output is not None
-    assert (output.decision, output.reason) == ("block", "second")
+    assert (output.decision, output.reason) == ("block", "first\nsecond")
 
 
 @pytest.mark.requirement("HOOK-098")
-def test_a_block_without_fail_closed_is_lifted_as_before() -> None:
+def test_a_decision_in_json_is_replaced_by_a_later_one() -> None:
     results = [result(printed({"decision": word}), BEFORE_MODEL) for word in ("deny", "allow")]
     output = merged(BEFORE_MODEL, results)
 
@@ -136,17 +137,91 @@ def test_a_block_without_fail_closed_is_lifted_as_before() -> None:
 @pytest.mark.requirement("HOOK-098", "HOOK-184")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("event", [BEFORE_MODEL, AFTER_MODEL])
-def test_no_other_hook_undoes_the_stop_of_a_hook_that_fails_closed(event: HookEventName, mode: str) -> None:
+@pytest.mark.parametrize("closed", [False, True])
+def test_no_other_hook_undoes_a_stop(event: HookEventName, mode: str, closed: bool) -> None:
     guard = printed({"continue": False, "stopReason": "the budget is spent"})
     later = printed({"continue": True, "decision": "allow", "reason": "fine"})
     for order in ([guard, later], [later, guard]):
-        output = merged(event, [result(ending, event, closed=ending is guard) for ending in order], mode)
+        output = merged(event, [result(ending, event, closed=closed and ending is guard) for ending in order], mode)
 
         assert output is not None
         assert output.get_stop_reason() == "the budget is spent"
-    opened = merged(event, [result(guard, event), result(later, event)])
-    assert opened is not None
-    assert not opened.should_stop_execution()
+
+
+@pytest.mark.requirement("HOOK-066", "HOOK-098")
+@pytest.mark.parametrize("event", [BEFORE_TOOL, BEFORE_MODEL])
+@pytest.mark.parametrize("mode", MODES)
+def test_no_other_hook_undoes_exit_code_2(event: HookEventName, mode: str) -> None:
+    for order in permutations([refused("no"), printed({"decision": "allow", "reason": "fine"}), said("checked")]):
+        output = merged(event, [result(ending, event) for ending in order], mode)
+
+        assert output is not None
+        assert output.is_blocking_decision()
+        assert "no" in output.get_effective_reason()
+
+
+@pytest.mark.requirement("HOOK-098")
+def test_only_a_managed_hook_undoes_the_block_of_a_managed_hook() -> None:
+    deny, allow = printed({"decision": "deny", "reason": "policy"}), printed({"decision": "allow"})
+    managed = structs.replace(A_HOOK, scope=HookScope.MANAGED)
+
+    def blocks(*hooks: tuple[Completed, bool]) -> bool:
+        results = [result(ending, BEFORE_MODEL) for ending, _ in hooks]
+        configs = [managed if is_managed else A_HOOK for _, is_managed in hooks]
+        output = merged(
+            BEFORE_MODEL, [replace(each, hook_config=config) for each, config in zip(results, configs, strict=True)]
+        )
+        return is_blocked(BEFORE_MODEL, output)
+
+    assert blocks((deny, True), (allow, False))
+    assert not blocks((deny, True), (allow, True))
+    assert not blocks((deny, True), (allow, True), (allow, False))
+    assert blocks((deny, True), (allow, True), (deny, True), (allow, False))
+    assert not blocks((deny, False), (allow, True))
+
+
+@pytest.mark.requirement("HOOK-093", "HOOK-199")
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("endings", "reason"),
+    [
+        ([permission("deny", "A"), printed({"decision": "block", "reason": "B"})], "A\nB"),
+        ([permission("deny", "A"), refused("B")], "A\nB"),
+        ([permission("deny", "A"), permission("deny", "B")], "A\nB"),
+        ([permission("deny", ""), refused("B")], "B"),
+        ([permission("allow", "A"), refused("B")], "B"),
+        ([printed({"hookSpecificOutput": {"permissionDecisionReason": "hm"}}), refused("B")], "B"),
+        ([printed({"reason": "hm"}), permission("deny", "B")], "B"),
+    ],
+)
+def test_the_reason_of_a_block_is_that_of_all_hooks_that_block(
+    endings: list[Completed], reason: str, mode: str
+) -> None:
+    output = merged(BEFORE_TOOL, [result(ending, BEFORE_TOOL) for ending in endings], mode)
+
+    assert output is not None
+    assert output.get_effective_reason() == reason
+
+
+@pytest.mark.requirement("HOOK-097", "HOOK-098")
+@pytest.mark.parametrize("event", [BEFORE_TOOL, BEFORE_MODEL, AFTER_MODEL])
+@pytest.mark.parametrize("others", [[], [printed({"reason": "r"})], [printed({"reason": ""})], [refused("r")]])
+def test_the_reason_of_a_stop_depends_on_no_other_hook(event: HookEventName, others: list[Completed]) -> None:
+    stops = [printed({"continue": False, "reason": "x"}), printed({"continue": False, "reason": "y"})]
+    for order in ([*stops, *others], [*others, *stops]):
+        output = merged(event, [result(ending, event) for ending in order])
+
+        assert output is not None
+        assert output.get_stop_reason() == "x\ny"
+
+
+@pytest.mark.requirement("HOOK-098")
+def test_an_empty_reason_of_another_hook_displaces_no_reason_of_a_block() -> None:
+    endings = [printed({"decision": "deny", "reason": "no"}), printed({"reason": ""})]
+    output = merged(BEFORE_MODEL, [result(ending, BEFORE_MODEL) for ending in endings])
+
+    assert output is not None
+    assert output.get_blocking_error() == (True, "no")
 
 
 # Any set of hooks
@@ -191,4 +266,5 @@ def guards(event: HookEventName) -> st.SearchStrategy[tuple[Completed, bool]]:
     denied, broken = st.tuples(denials, st.booleans()), st.tuples(failures, st.just(True))
     if event is BEFORE_TOOL:
         return denied | broken | st.tuples(permission_denials, st.booleans())
-    return st.tuples(denials, st.just(True)) | broken  # a later hook may override the block of any other (HOOK-098)
+    final = st.tuples(denials, st.just(True)) | st.tuples(st.just(refused("no")), st.booleans())
+    return final | broken  # a later hook may override any other block (HOOK-098)

@@ -7,12 +7,13 @@ output is kept in ``all_outputs`` and merged nowhere, except for the block of ex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llxprt_hooks.core.engine.results import AggregatedHookResult, is_blocked
 from llxprt_hooks.core.protocol.model_outputs import make_output
-from llxprt_hooks.core.protocol.outputs import BLOCKING, NO_REASON
+from llxprt_hooks.core.protocol.outputs import BLOCKING, NO_REASON, BeforeToolHookOutput
 from llxprt_hooks.events import MergeStrategy
+from llxprt_hooks.settings.definitions import HookScope
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.results import HookExecutionResult
@@ -48,19 +49,35 @@ class HookAggregator:
 
     def _merge(self, results: Sequence[HookExecutionResult], event_name: HookEventName) -> DefaultHookOutput | None:
         spec = event_name.spec
-        outputs = [
-            (result.output, result.hook_config.fail_closed)
+        answers = [
+            _Answer(
+                result.output,
+                is_final=result.hook_config.fail_closed or not result.success,
+                is_managed=result.hook_config.scope is HookScope.MANAGED,
+            )
             for result in results
             if result.output is not None and (result.success or result.output.is_blocking_decision())
         ]
-        if not outputs:
+        if not answers:
             return None
-        if len(outputs) == 1 and spec.merge is MergeStrategy.OR_DECISION and _is_plain(outputs[0][0]):
-            return outputs[0][0]
-        fields = _STRATEGIES[spec.merge]([output for output, _ in outputs], spec.merged_object)
-        if spec.merge is MergeStrategy.FIELD_REPLACEMENT:  # only here can a later output overwrite an earlier one
-            fields |= _final_fields([output for output, fail_closed in outputs if fail_closed], fields)
+        if len(answers) == 1 and spec.merge is MergeStrategy.OR_DECISION and _is_plain(answers[0].output):
+            return answers[0].output
+        outputs = [answer.output for answer in answers]
+        fields = _STRATEGIES[spec.merge](outputs, spec.merged_object)
+        if spec.merge is MergeStrategy.FIELD_REPLACEMENT:  # only here can a later field undo an earlier one
+            fields |= _standing_blocks(answers, fields)
+            fields |= _merge_stops(outputs, fields)
         return make_output(event_name, fields, self._translator)
+
+
+class _Answer(NamedTuple):
+    """An output that counts, and how firmly its decision stands among later ones in a model event (D-05)."""
+
+    output: DefaultHookOutput
+    is_final: bool
+    """It is exit code 2 or of a hook with ``failClosed``: no hook undoes it."""
+    is_managed: bool
+    """It is the administrator's: no hook of another level undoes it."""
 
 
 def _is_plain(output: DefaultHookOutput) -> bool:
@@ -111,7 +128,6 @@ def merge_with_field_replacement(outputs: Outputs, merged_object: str) -> Fields
     merged: Fields = {}
     for output in outputs:
         merged |= _own_fields(output)
-    merged |= _own_stop_reason(outputs, merged)
     explicit = [output.decision for output in outputs if output.decision is not None and not output.implied]
     if explicit:
         merged["decision"] = explicit[-1]
@@ -143,19 +159,20 @@ _PLAIN_DECISIONS = frozenset({"allow", *BLOCKING})
 _MODES_BY_RESTRICTION = ("NONE", "ANY", "AUTO")
 
 
-def _final_fields(outputs: Outputs, merged: Fields) -> Fields:
-    """The block and the stop of hooks with ``failClosed``, where a later field replaced them (D-26)."""
-    fields: Fields = {}
-    blocks = [output for output in outputs if output.is_blocking_decision()]
-    if blocks and merged.get("decision") not in BLOCKING:
-        fields |= {
-            "decision": blocks[-1].decision,
-            "reason": _joined(_own_fields(each).get("reason") for each in blocks),
-        }
-    stops = [output for output in outputs if output.should_stop_execution()]
-    if stops and merged.get("continue") is not False:
-        fields |= {"continue": False, "stopReason": _joined(output.get_stop_reason() for output in stops)}
-    return fields
+def _standing_blocks(answers: Sequence[_Answer], merged: Fields) -> Fields:
+    """The blocks of a model event that no later decision undoes, with their reasons (D-05, D-26)."""
+    explicit = [answer for answer in answers if answer.output.decision and not answer.output.implied]
+    last = explicit[-1:] + [answer for answer in explicit if answer.is_managed][-1:]
+    blocks = [
+        answer.output
+        for answer in explicit
+        if answer.output.is_blocking_decision() and (answer.is_final or any(answer is each for each in last))
+    ]
+    if not blocks:
+        return {}
+    fields: Fields = {"decision": blocks[-1].decision}
+    reason = _joined(_own_fields(output).get("reason") for output in blocks)
+    return fields | {"reason": reason} if reason or "reason" in merged else fields
 
 
 def _or_decision(outputs: Outputs) -> str | None:
@@ -175,18 +192,26 @@ def _blocking_word(output: DefaultHookOutput) -> str | None:
 
 
 def _merge_permissions(outputs: Outputs, specific: Fields) -> Fields:
-    """Deny beats ask beats allow, and the reason is that of the hooks that block (D-26)."""
-    given = [word for output in outputs if (word := output.permission_decision) is not None]
-    if not given:
+    """Deny beats ask beats allow, and the reason is that of all hooks that block, with whichever field (D-26)."""
+    if not isinstance(outputs[0], BeforeToolHookOutput):
         return {}
+    merged: Fields = {}
+    given = [word for output in outputs if (word := output.permission_decision) is not None]
+    if given:
+        denied = [word for word in given if word in BLOCKING]
+        merged["permissionDecision"] = denied[-1] if denied else "ask" if "ask" in given else given[-1]
     blocking = [output for output in outputs if output.is_blocking_decision()]
-    denied = [word for word in given if word in BLOCKING]
-    permission = denied[-1] if denied else "ask" if "ask" in given else given[-1]
-    if not blocking:
-        return {"permissionDecision": permission}
-    reasons = _joined((output.hook_specific_output or {}).get("permissionDecisionReason") for output in blocking)
-    specific.pop("permissionDecisionReason", None)
-    return {"permissionDecision": permission, **({"permissionDecisionReason": reasons} if reasons else {})}
+    if blocking:
+        specific.pop("permissionDecisionReason", None)
+    if any(map(_permission_reason, blocking)):
+        reasons = (_permission_reason(output) or _own_fields(output).get("reason") for output in blocking)
+        merged["permissionDecisionReason"] = _joined(reasons)
+    return merged
+
+
+def _permission_reason(output: DefaultHookOutput) -> str | None:
+    reason: str | None = (output.hook_specific_output or {}).get("permissionDecisionReason")
+    return reason
 
 
 def _merge_common(outputs: Outputs) -> Fields:
@@ -201,16 +226,18 @@ def _merge_common(outputs: Outputs) -> Fields:
             merged["continue"] = False
         if output.suppress_output:
             merged["suppressOutput"] = True
-    return merged | _own_stop_reason(outputs, merged)
+    return merged | _merge_stops(outputs, merged)
 
 
-def _own_stop_reason(outputs: Outputs, merged: Fields) -> Fields:
-    """The reason of a stop that has no ``stopReason``, where the merged ``reason`` is not that of the stop alone."""
-    if merged.get("continue") is not False or merged.get("stopReason"):
+def _merge_stops(outputs: Outputs, merged: Fields) -> Fields:
+    """A stop is final, and its reason is that of the hooks that stop, whatever others have in these fields."""
+    stops = [output for output in outputs if output.should_stop_execution()]
+    if not stops:
         return {}
-    if not any(_own_fields(output).get("reason") for output in outputs if not output.should_stop_execution()):
-        return {}
-    return {"stopReason": _joined(output.reason for output in outputs if output.should_stop_execution()) or NO_REASON}
+    reason = _joined(output.stop_reason for output in stops) or _joined(output.reason for output in stops) or NO_REASON
+    if (merged.get("stopReason") or merged.get("reason") or NO_REASON) == reason:
+        return {"continue": False}
+    return {"continue": False, "stopReason": reason}
 
 
 def _own_fields(output: DefaultHookOutput) -> Fields:

@@ -192,7 +192,8 @@ class BeforeToolHookOutput(DefaultHookOutput):
         return self.permission_decision in BLOCKING or super().is_blocking_decision()
 
     def get_effective_reason(self) -> str:
-        return self._specific("permissionDecisionReason") or super().get_effective_reason()
+        reason: str | None = self._specific("permissionDecisionReason")
+        return super().get_effective_reason() if reason is None else reason  # an empty string counts (HOOK-199)
 
     def get_modified_tool_input(self) -> dict[str, Any] | None:
         """Return the arguments that the hook set, to be merged over the original ones."""
