@@ -14,7 +14,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from json.decoder import JSONDecodeError, JSONDecoder
 from typing import Any
@@ -35,6 +35,13 @@ PAYLOAD_DEPTH = 64
 
 TOO_DEEP = f"[nested deeper than {PAYLOAD_DEPTH} levels]"
 """What hooks get in place of a value that is nested deeper."""
+
+HIDDEN_LEVELS = f"nested deeper than {PAYLOAD_DEPTH} levels, too deep to pass to hooks"
+_MAX_INTEGER_BITS = 1024
+HIDDEN_NUMBER = (
+    "it contains a number that hooks cannot be shown: NaN, an infinite number such as 1e999, "
+    f"or an integer of more than {_MAX_INTEGER_BITS} bits"
+)
 
 _FRAMES_PER_LEVEL = 4
 """How much of the stack it takes, at most, to convert one level of a value."""
@@ -102,13 +109,14 @@ def write_payload(value: object) -> bytes:
         if not is_too_deep(value):
             return _encoder.encode(value)
     except Exception:  # as in write_json
-        _require_stack(_FRAMES_PER_LEVEL * PAYLOAD_DEPTH)
+        require_stack()
     return write_json(_cut(_plain(value), PAYLOAD_DEPTH) if is_too_deep(value) else value)
 
 
-def _require_stack(frames: int) -> None:
+def require_stack(frames: int = _FRAMES_PER_LEVEL * PAYLOAD_DEPTH) -> None:
+    """Raise ``RecursionError`` if less of the stack is left than it takes to convert a payload."""
     if frames:
-        _require_stack(frames - 1)
+        require_stack(frames - 1)
 
 
 def is_too_deep(value: object, levels: int = PAYLOAD_DEPTH) -> bool:
@@ -117,32 +125,55 @@ def is_too_deep(value: object, levels: int = PAYLOAD_DEPTH) -> bool:
     >>> is_too_deep({"a": [1]}, 2), is_too_deep({"a": [[1]]}, 2)
     (False, True)
     """
+    return _why_hidden(value, levels, _SCALARS) is not None
+
+
+def why_hidden(value: object, levels: int = PAYLOAD_DEPTH) -> str | None:
+    """Return why hooks cannot be shown all of a value: its depth, or a number for which they would get null.
+
+    >>> why_hidden({"a": [1.5]}), why_hidden({"amount": float("inf")}) == HIDDEN_NUMBER
+    (None, True)
+    """
+    return _why_hidden(value, levels, _TEXTS)
+
+
+def _why_hidden(value: object, levels: int, skipped: Container[type]) -> str | None:
     try:
-        if not _has_more_levels(value, levels):
-            return False
+        if (why := _find_hidden(value, levels, skipped)) != HIDDEN_LEVELS:
+            return why
     except KeyError:  # an object whose JSON form has to be made first
         pass
-    return _has_more_levels(_plain(value), levels)  # a cycle is cut there
+    return _find_hidden(_plain(value, hidden=math.nan), levels, skipped)  # a cycle is cut there
 
 
-def _has_more_levels(value: object, levels: int) -> bool:
-    """Whether containers of JSON's own types are nested deeper; raises ``KeyError`` for a value of another type."""
+def _find_hidden(value: object, levels: int, skipped: Container[type]) -> str | None:
+    """Look at a value of JSON's own types, level by level; raises ``KeyError`` for a value of another type."""
     level = [value]
     for _ in range(levels):
         level = [
             item
             for each in level
             for item in (each.values() if type(each) is dict else _ITEMS[type(each)](each))
-            if type(item) not in _SCALARS
+            if type(item) not in skipped
         ]
         if not level:
-            return False
+            return None
+        if numbers := [item for item in level if type(item) in _NUMBERS]:
+            if not all(map(_is_shown, numbers)):
+                return HIDDEN_NUMBER
+            level = [item for item in level if type(item) not in _NUMBERS]
         if len(level) > _SHARED:
             level = list({id(item): item for item in level}.values())
-    return True
+    return HIDDEN_LEVELS if level else None
 
 
-_SCALARS: frozenset[type] = frozenset({str, int, float, bool, type(None), bytes})
+def _is_shown(number: Any) -> bool:
+    return number.bit_length() <= _MAX_INTEGER_BITS if isinstance(number, int) else math.isfinite(number)
+
+
+_TEXTS: frozenset[type] = frozenset({str, bool, type(None), bytes})
+_NUMBERS: frozenset[type] = frozenset({int, float})
+_SCALARS = _TEXTS | _NUMBERS
 _ITEMS: Mapping[type, Callable[[Any], Iterable[Any]]] = {
     list: iter,
     tuple: iter,
@@ -198,29 +229,29 @@ _BASES: tuple[tuple[type, Callable[[Any], object]], ...] = (
 _encoder = msgspec.json.Encoder(enc_hook=_describe)
 
 
-def _plain(value: object, inside: tuple[int, ...] = ()) -> object:
-    """Return the value in JSON's own types. ``inside`` holds the ids of the enclosing values, to detect cycles."""
+def _plain(value: object, inside: tuple[int, ...] = (), hidden: float | None = None) -> object:
+    """Return the value in JSON's own types, with ``hidden`` for each number that hooks cannot be shown.
+
+    ``inside`` holds the ids of the enclosing values, to detect cycles.
+    """
     if value is None or value is True or value is False or type(value) is str:
         return value
     if id(value) in inside or len(inside) > MAX_DEPTH:
         return None
     try:
         convert = next((convert for kind, convert in _PLAIN_FORMS if isinstance(value, kind)), _plain_object)
-        return convert(value, (*inside, id(value)))
+        return convert(value, (*inside, id(value)), hidden)
     except Exception:  # the object's own conversion failed, or the stack is exhausted
         return f"<{type(value).__name__}>"
 
 
-def _plain_integer(value: int, _: tuple[int, ...]) -> int | None:
-    return int.__int__(value) if value.bit_length() <= 1024 else None
+def _plain_number(value: Any, _: tuple[int, ...], hidden: float | None) -> float | None:
+    number = int.__int__(value) if isinstance(value, int) else float.__float__(value)
+    return number if _is_shown(number) else hidden
 
 
-def _plain_float(value: float, _: tuple[int, ...]) -> float | None:
-    return float.__float__(value) if math.isfinite(float.__float__(value)) else None
-
-
-def _plain_mapping(value: Mapping[object, object], inside: tuple[int, ...]) -> dict[str, object]:
-    return {_plain_key(key): _plain(item, inside) for key, item in value.items()}
+def _plain_mapping(value: Mapping[object, object], inside: tuple[int, ...], hidden: float | None) -> dict[str, object]:
+    return {_plain_key(key): _plain(item, inside, hidden) for key, item in value.items()}
 
 
 def _plain_key(key: object) -> str:
@@ -233,25 +264,24 @@ def _plain_key(key: object) -> str:
         return f"<{type(key).__name__}>"
 
 
-def _plain_items(value: Any, inside: tuple[int, ...]) -> list[object]:
-    return [_plain(item, inside) for item in value]
+def _plain_items(value: Any, inside: tuple[int, ...], hidden: float | None) -> list[object]:
+    return [_plain(item, inside, hidden) for item in value]
 
 
-def _plain_object(value: Any, inside: tuple[int, ...]) -> object:
+def _plain_object(value: Any, inside: tuple[int, ...], hidden: float | None) -> object:
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain({field.name: getattr(value, field.name) for field in fields(value)}, inside)
+        return _plain({field.name: getattr(value, field.name) for field in fields(value)}, inside, hidden)
     try:
         form = msgspec.to_builtins(value)  # enumerations, dates and the like, as the fast encoder writes them
     except Exception:
         form = _describe(value)
-    return _plain(form, inside)
+    return _plain(form, inside, hidden)
 
 
-_PLAIN_FORMS: tuple[tuple[type | tuple[type, ...], Callable[[Any, tuple[int, ...]], object]], ...] = (
-    (str, lambda value, _: str.__str__(value)),
-    (int, _plain_integer),
-    (float, _plain_float),
-    ((bytes, bytearray), lambda value, _: base64.b64encode(value).decode("ascii")),
+_PLAIN_FORMS: tuple[tuple[type | tuple[type, ...], Callable[[Any, tuple[int, ...], float | None], object]], ...] = (
+    (str, lambda value, *_: str.__str__(value)),
+    ((int, float), _plain_number),
+    ((bytes, bytearray), lambda value, *_: base64.b64encode(value).decode("ascii")),
     (Mapping, _plain_mapping),
     ((list, tuple, set, frozenset), _plain_items),
 )

@@ -298,7 +298,7 @@ async def test_an_object_that_is_not_a_response_is_returned_unchanged(
 
 @pytest.mark.requirement("HOOK-111", "HOOK-115")
 @pytest.mark.parametrize("name", [None, 7, ["glob"], {"a": 1}, "\ud800", ""])
-@pytest.mark.parametrize("given", [None, 7, {"a": object(), "b": float("nan"), "c": "\ud800", 3: {1, 2}}])
+@pytest.mark.parametrize("given", [None, 7, {"a": object(), "b": 2**80, "c": "\ud800", 3: {1, 2}}])
 async def test_unusual_names_and_arguments_raise_nothing(project: EngineProject, name: Any, given: Any) -> None:
     group = {"matcher": "x|^$", "hooks": [{"type": "command", "command": project.hook(says={"reason": "seen"})}]}
     config = project.config({"BeforeTool": [group], "AfterTool": [group]})

@@ -122,6 +122,78 @@ async def test_arguments_that_a_hook_nests_too_deeply_do_not_reach_the_tool(
     assert (await run(config, {})).error == {"message": REASON, "type": "hook_blocked"}
 
 
+async def test_a_change_that_cannot_be_shown_loses_nothing_else_that_hooks_said(project: EngineProject) -> None:
+    answers: list[dict[str, Any]] = [
+        {"continue": False, "stopReason": "enough", "systemMessage": "m"},
+        {"hookSpecificOutput": {"tool_input": {"x": nested(LEVELS + 1)}}},
+        {"decision": "deny", "reason": "policy"},
+    ]
+    commands = [project.hook(f"hook-{index}", says=answer) for index, answer in enumerate(answers)]
+    hooks = [{"type": "command", "command": command} for command in commands]
+
+    result = await run(project.config({"BeforeTool": [{"hooks": hooks}]}), {})
+
+    assert result.error == {"message": f"policy\n{REASON}", "type": "hook_blocked"}
+    assert result.stop_reason == "enough"
+    assert result.additions == ["[System] m"]
+
+
+class Money(float):
+    pass
+
+
+HIDDEN_NUMBERS = {
+    "infinite": float("inf"),
+    "not a number": float("nan"),
+    "too large": 2**1024,
+    "in a list": [1, [2.5, float("-inf")]],
+    "of a subclass": Money("inf"),
+    "in an object": Node([float("nan")]),
+    "beside a string that is not Unicode": ["\udc80", float("inf")],
+}
+
+
+@pytest.mark.parametrize("value", HIDDEN_NUMBERS.values(), ids=HIDDEN_NUMBERS)
+async def test_a_number_that_a_guard_would_see_as_null_does_not_reach_the_tool(
+    project: EngineProject, value: Any
+) -> None:
+    hooks = {"BeforeTool": [{"matcher": "sh", "hooks": [{"type": "command", "command": project.hook()}]}]}
+    config = project.config(hooks)
+
+    result = await run(config, {"amount": value})
+
+    assert result.error is not None
+    assert "a number that hooks cannot be shown" in result.error["message"]
+    assert project.runs() == 0
+    other = await execute_tool_with_hooks(config, "other", {"amount": value}, lambda given: ToolResult("ran"))
+    assert other.llm_content == "ran"
+
+
+async def test_a_number_that_hooks_can_be_shown_reaches_the_tool(project: EngineProject) -> None:
+    arguments = {"a": 1.5, "b": 2**1023, "c": -(2**63), "d": [0, True, None]}
+
+    assert (await run(project.config({"BeforeTool": project.hook()}), arguments)).llm_content == arguments
+    assert project.payload()["tool_input"] == arguments
+
+
+async def test_a_number_that_a_hook_sets_must_be_one_that_hooks_can_be_shown(project: EngineProject) -> None:
+    answer = """echo '{"hookSpecificOutput": {"tool_input": {"amount": 1e999}}}'"""
+    config = project.config({"BeforeTool": [{"hooks": [{"type": "command", "command": answer}]}]})
+
+    result = await run(config, {})
+
+    assert result.error is not None
+    assert "a number that hooks cannot be shown" in result.error["message"]
+
+
+async def test_a_result_with_such_a_number_is_shown_as_null(project: EngineProject) -> None:
+    config = project.config({"AfterTool": project.hook()})
+
+    await execute_tool_with_hooks(config, "sh", {}, lambda _: ToolResult({"value": float("nan")}))
+
+    assert project.payload()["tool_response"]["llmContent"] == {"value": None}
+
+
 async def test_a_request_that_was_cut_on_its_way_over_the_bus_is_refused(project: EngineProject) -> None:
     bus, answers = InProcessMessageBus(), list[Any]()
     bus.subscribe(MessageBusType.HOOK_EXECUTION_RESPONSE, answers.append)

@@ -166,6 +166,10 @@ def deep(payload: dict[str, Any]) -> None:
     json.loads("no")
 
 
+def endless(payload: dict[str, Any]) -> None:
+    endless(payload)
+
+
 def stopping(payload: dict[str, Any]) -> None:
     raise StopIteration
 
@@ -179,6 +183,7 @@ def stopping(payload: dict[str, Any]) -> None:
         (silent, "raised ValueError (test_function.py:"),
         (deep, "raised JSONDecodeError: Expecting value: line 1 column 1 (char 0) (test_function.py:"),
         (Broken(), "raised LookupError: lost (test_function.py:"),
+        (endless, "raised RecursionError: maximum recursion depth exceeded"),
         ({}.__getitem__, "could not be run: "),
         (lambda payload: False, "returned bool; expected a mapping or None"),
         (stopping, "could not be run: "),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from llxprt_hooks._support.json_codec import PAYLOAD_DEPTH, is_too_deep
+from llxprt_hooks._support.json_codec import PAYLOAD_DEPTH, why_hidden
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.stamps import new_id, timestamp
 from llxprt_hooks.core import loops
@@ -146,8 +146,8 @@ class ExecutionPlan:
             own = fields() if callable(fields) else fields
             hook_input = {**engine.base_fields(event_name), **(base or {}), **own}
             stage = "validation"
-            if self._needs_all_levels and is_too_deep(hook_input):
-                raise NestingError
+            if self._must_show_all and (why := why_hidden(hook_input)) is not None:
+                raise HiddenError(why)
             stage = "execution"
             event_id = self._report_start(engine, hook_input)
             started = time.perf_counter()
@@ -157,10 +157,8 @@ class ExecutionPlan:
             wall_time = (time.perf_counter() - started) * 1000
             stage = "aggregation"
             aggregated = engine.aggregator.aggregate_results(results, event_name)
-            if self._needs_all_levels and self._changes_too_deeply(aggregated.final_output):
-                refused = self.failed(NestingError(), stage)
-                errors = [*aggregated.errors, *refused.errors]
-                aggregated = replace(aggregated, success=False, errors=errors, final_output=refused.final_output)
+            if self._must_show_all and (output := aggregated.final_output) is not None:
+                aggregated = self._without_hidden_change(aggregated, output)
         except Exception as error:
             aggregated = self.failed(error, stage)
             event_id = event_id or self._report_start(engine, {})
@@ -176,13 +174,14 @@ class ExecutionPlan:
         of = f" of {self.subject}" if self.subject else ""
         effect = "it is blocked" if block is not None and self.event_name.spec.can_block else "hooks are skipped"
         log = _log if self._engine is None else self._engine.log
-        log.warning("%s%s: %s failed, %s: %s", self.event_name, of, stage, effect, error_text(error), exc_info=error)
+        cause = None if isinstance(error, HiddenError) else error  # a traceback would explain nothing
+        log.warning("%s%s: %s failed, %s: %s", self.event_name, of, stage, effect, error_text(error), exc_info=cause)
         return envelope if block is None else replace(envelope, final_output=make_output(self.event_name, block))
 
     def _block_after(self, error: Exception, what: str) -> Mapping[str, Any] | None:
         if self.observes_only:
             return None
-        if isinstance(error, NestingError):
+        if isinstance(error, HiddenError):
             return {"decision": "deny", "reason": what}
         if is_out_of_stack(error):
             return cannot_run_block(what)  # D-60
@@ -195,16 +194,36 @@ class ExecutionPlan:
             return self.failed(error)
 
     @property
-    def _needs_all_levels(self) -> bool:
+    def _must_show_all(self) -> bool:
         """Whether hooks must see all of an event that they can block; of other events they get a part (D-31)."""
         spec = self.event_name.spec
         return spec.can_block and not self.observes_only and (spec.is_about_tool or self.fail_closed)
 
-    def _changes_too_deeply(self, output: DefaultHookOutput | None) -> bool:
-        """Whether hooks changed the event to something that the hooks of a chain, or of the next event, cannot see."""
-        changed = self.event_name.spec.merged_object
-        changes = None if output is None else (output.hook_specific_output or {}).get(changed)
-        return changes is not None and is_too_deep(changes, PAYLOAD_DEPTH - 1)
+    def _without_hidden_change(
+        self, aggregated: AggregatedHookResult, output: DefaultHookOutput
+    ) -> AggregatedHookResult:
+        """Block a change that the hooks of a chain, or of the next event, cannot see. All else in the output stays."""
+        specific = dict(output.hook_specific_output or {})
+        changes = specific.pop(self.event_name.spec.merged_object, None)
+        why = None if changes is None else why_hidden(changes, PAYLOAD_DEPTH - 1)
+        if why is None:
+            return aggregated
+        refused = self.failed(HiddenError(why), "aggregation")
+        specific.pop("permissionDecisionReason", None)
+        reasons = [output.get_effective_reason()] if output.is_blocking_decision() else []
+        fields = {
+            **output.to_dict(),
+            "decision": "deny",
+            "reason": "\n".join([*reasons, *map(str, refused.errors)]),
+            "stopReason": output.get_stop_reason(),
+            "hookSpecificOutput": specific,
+        }
+        return replace(
+            aggregated,
+            success=False,
+            errors=[*aggregated.errors, *refused.errors],
+            final_output=make_output(self.event_name, fields),
+        )
 
     def _report_start(self, engine: Engine, payload: Mapping[str, Any]) -> str:
         """Log the plan and notify the observer; the new event's id. A failure here never changes the decision."""
@@ -266,8 +285,8 @@ class BrokenPlan(ExecutionPlan):
         return self.failed(self.error, self._stage)
 
 
-class NestingError(HookStageError):
-    """What an event is about is nested too deeply to be shown to hooks, so it must not happen (D-31)."""
+class HiddenError(HookStageError):
+    """What an event is about cannot be shown to hooks completely, so it must not happen (D-31)."""
 
-    def __init__(self) -> None:
-        super().__init__("validation", f"blocked: nested deeper than {PAYLOAD_DEPTH} levels, too deep to pass to hooks")
+    def __init__(self, why: str) -> None:
+        super().__init__("validation", f"blocked: {why}")

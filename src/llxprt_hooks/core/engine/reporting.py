@@ -14,7 +14,6 @@ from llxprt_hooks.core.engine.hints import LOGGED
 from llxprt_hooks.core.engine.results import is_blocked, is_refusal
 from llxprt_hooks.core.executors.base import StartRefusedError
 from llxprt_hooks.core.protocol.exit_codes import TRACEBACK
-from llxprt_hooks.process import is_out_of_stack
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.hints import Hint
@@ -125,8 +124,8 @@ def _why_blocked(result: HookExecutionResult) -> str:
     cause = result.error.__cause__ if result.error else None
     if isinstance(cause, StartRefusedError):
         return ", because the agent itself may have changed the script"
-    closed = result.hook_config.fail_closed and not is_out_of_stack(cause)
-    return f", because {result.hook_config.fail_closed_key} is set" if closed else ""
+    was_closed = result.output is not None and result.output.reason != str(result.error)
+    return f", because {result.hook_config.fail_closed_key} is set" if was_closed else ""
 
 
 def _advise(

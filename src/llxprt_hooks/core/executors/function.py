@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from llxprt_hooks._support.awaitables import resolve
-from llxprt_hooks._support.json_codec import read_json
+from llxprt_hooks._support.json_codec import read_json, require_stack
 from llxprt_hooks._support.text import one_line
 from llxprt_hooks.core.engine.results import error_text
 from llxprt_hooks.core.executors.base import Executor
@@ -54,9 +54,13 @@ class FunctionExecutor(Executor[FunctionSpec]):
     async def run(self, spec: FunctionSpec, run: HookRun) -> HookExecutionResult:
         # What scripts get, and a copy: no function can change what the tool or another hook receives.
         payload: Any = read_json(run.payload())
-        answer = _in_thread(spec.function, payload) if spec.threaded else spec.function(payload)
-        if inspect.isawaitable(answer):
-            answer = await _within(answer, run.timeout_ms / 1000)
+        try:
+            answer = _in_thread(spec.function, payload) if spec.threaded else spec.function(payload)
+            if inspect.isawaitable(answer):
+                answer = await _within(answer, run.timeout_ms / 1000)
+        except RecursionError as error:
+            require_stack()  # so that it is the function that recurses too deeply, and not its caller (D-60)
+            return run.failed(self.failure(spec, error), error)
         return _record(run, answer)
 
     def failure(self, spec: FunctionSpec, error: Exception) -> str:
