@@ -9,10 +9,11 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from google.adk.agents import LlmAgent, ParallelAgent
+from google.adk.agents import BaseAgent, LlmAgent, LoopAgent, ParallelAgent, SequentialAgent
 from google.adk.agents.live_request_queue import LiveRequestQueue
 from google.adk.apps.app import App, EventsCompactionConfig
 from google.adk.apps.base_events_summarizer import BaseEventsSummarizer
+from google.adk.events.event import Event
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.google_llm import Gemini
@@ -29,7 +30,6 @@ from llxprt_hooks.core.calls import sessions
 from llxprt_hooks.integrations.google_adk import HooksPlugin
 
 if TYPE_CHECKING:
-    from google.adk.events.event import Event
     from google.adk.models.llm_request import LlmRequest
 
 pytestmark = [
@@ -81,7 +81,11 @@ async def run(agent: Any, *plugins: BasePlugin, prompt: str = "Go") -> list[Even
     runner = InMemoryRunner(app=App(name="app", root_agent=agent, plugins=list(plugins)))
     await runner.session_service.create_session(app_name="app", user_id="u", session_id="s1")
     message = types.Content(role="user", parts=[types.Part(text=prompt)])
-    events = [event async for event in runner.run_async(user_id="u", session_id="s1", new_message=message)]
+    events: list[Event] = []
+    async with aclosing(runner.run_async(user_id="u", session_id="s1", new_message=message)) as running:
+        async for event in running:
+            events.append(event)
+            assert len(events) < 100, "the run does not end"
     await runner.close()
     return events
 
@@ -140,6 +144,107 @@ async def test_after_a_stop_no_other_agent_starts(plugin: HooksPlugin) -> None:
     assert texts(events)[-1] == "enough"
     assert len(inner_model._requests) == 1
     assert events[-1].custom_metadata == {"llxprt_hooks": {"stop_reason": "enough", "blocked": True}}
+
+
+@pytest.mark.parametrize("max_iterations", [None, 3])
+@pytest.mark.parametrize("event", ["BeforeModel", "AfterModel", "BeforeTool", "AfterTool"])
+async def test_a_stop_ends_a_loop(plugin: HooksPlugin, event: str, max_iterations: int | None) -> None:
+    plugin.hooks.on(event, lambda payload: stop("enough"))
+    ended: list[Any] = []
+    plugin.hooks.on("AfterAgent", ended.append)
+    model = Model(answers=[call(), say("never")])
+    inner = LlmAgent(name="inner", model=model, tools=[Files().write_file])
+    after = LlmAgent(name="after", model=Model(answers=[say("never")]))
+    loop = LoopAgent(name="loop", sub_agents=[inner, after], max_iterations=max_iterations)
+    events = await run(LoopAgent(name="outer", sub_agents=[loop]), plugin)
+    assert texts(events) == ["enough"]
+    assert len(model._requests) == (0 if event == "BeforeModel" else 1)
+    assert [payload["prompt_response"] for payload in ended] == ["enough"]
+
+
+async def test_a_stop_ends_a_sequence_and_is_shown_once(plugin: HooksPlugin) -> None:
+    plugin.hooks.on("AfterTool", lambda payload: stop("enough"))
+    models = [Model(answers=[call(), say("never")]), Model(answers=[say("never")]), Model(answers=[say("never")])]
+    agents: list[Any] = [
+        LlmAgent(name=f"a{number}", model=model, tools=[Files().write_file]) for number, model in enumerate(models)
+    ]
+    agents[-1] = LoopAgent(name="loop", sub_agents=[agents[-1]])
+    events = await run(SequentialAgent(name="all", sub_agents=agents), plugin)
+    assert texts(events) == ["enough"]
+    assert [len(model._requests) for model in models] == [1, 0, 0]
+
+
+async def test_a_stop_ends_a_loop_beside_the_agent_that_it_is_about(plugin: HooksPlugin) -> None:
+    """The stopped agent is not a direct part of the parallel one, which therefore does not end the others."""
+    plugin.hooks.on("AfterTool", lambda payload: stop("enough"))
+    model = Model(answers=[call(), say("never")])
+    stopped = SequentialAgent(name="sequence", sub_agents=[LlmAgent(name="a", model=model, tools=[Files().write_file])])
+
+    class Busy(BaseAgent):
+        async def _run_async_impl(self, ctx: Any) -> AsyncGenerator[Event, None]:
+            await asyncio.sleep(0)
+            for event in list[Event]():
+                yield event
+
+    loop = LoopAgent(name="loop", sub_agents=[Busy(name="busy")])
+    events = await run(ParallelAgent(name="both", sub_agents=[stopped, loop]), plugin)
+    assert texts(events) == ["enough"]
+
+
+async def test_what_hooks_say_about_an_answer_is_for_the_agent_that_gave_it(plugin: HooksPlugin) -> None:
+    """Agents that run in parallel, and one that is a tool, have histories of their own."""
+
+    def about(payload: dict[str, Any]) -> dict[str, Any]:
+        return {"systemMessage": f"about {payload['llm_request']['model']}"}
+
+    plugin.hooks.on("AfterModel", about)
+    inner_model = Model(model="inner", answers=[call("read_file"), say("inner done")])
+    inner = LlmAgent(name="inner", model=inner_model, tools=[read_file])
+    models = {
+        "one": Model(model="one", answers=[call("read_file"), call("inner", request="please"), say("done")]),
+        "two": Model(model="two", answers=[call("read_file"), call("read_file"), say("done")]),
+    }
+    agents: list[Any] = [
+        LlmAgent(name=name, model=model, tools=[read_file, AgentTool(inner)]) for name, model in models.items()
+    ]
+    await run(ParallelAgent(name="both", sub_agents=agents), plugin)
+
+    def told(model: Model) -> list[list[str]]:
+        sent = [str(request.contents) for request in model._requests]
+        return [[name for name in ("one", "two", "inner") if f"about {name}" in text] for text in sent]
+
+    assert told(models["one"]) == [[], ["one"], ["one"]]
+    assert told(models["two"]) == [[], ["two"], ["two"]]
+    assert told(inner_model) == [[], ["inner"]]
+
+
+async def test_a_message_for_the_next_request_waits_for_the_next_run(plugin: HooksPlugin) -> None:
+    plugin.hooks.on("AfterModel", lambda payload: {"systemMessage": "be brief"})
+    model = Model(answers=[say("one"), say("two")])
+    runner = of_runner(LlmAgent(name="a", model=model), plugin)
+    await prompt(runner, "s1")
+    await prompt(runner, "s1")
+    assert ["be brief" in str(request.contents) for request in model._requests] == [False, True]
+
+
+async def test_calls_with_the_same_id_keep_their_own_results(plugin: HooksPlugin) -> None:
+    seen: list[Any] = []
+    plugin.hooks.on("BeforeTool", lambda payload: None)
+    plugin.hooks.on("AfterTool", seen.append)
+    both = asyncio.Barrier(2)
+
+    async def meet(path: str) -> str:
+        """Wait until both calls run."""
+        await both.wait()
+        return path
+
+    parts = [
+        types.Part(function_call=types.FunctionCall(id="call_0", name="meet", args={"path": path}))
+        for path in ("a", "b")
+    ]
+    await run(LlmAgent(name="a", model=Model(answers=[parts, say("done")]), tools=[meet]), plugin)
+    shown = [(each["tool_input"]["path"], each["tool_response"]["llmContent"]) for each in seen]
+    assert sorted(shown) == [("a", "a"), ("b", "b")]
 
 
 async def test_a_tool_that_does_not_exist_fires_no_event(plugin: HooksPlugin) -> None:

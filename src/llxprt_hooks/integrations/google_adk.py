@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.engine.session import current_session
@@ -70,9 +71,17 @@ class _Run:
         self.is_nested = is_nested
         self.answer = ""
         self.models: dict[_Caller, HookedModelCall[GenerateContentParameters]] = {}
-        self.restrictions: dict[_Caller, Restriction] = {}
-        self.tools: dict[tuple[_Caller, str | None], ToolCallHalves] = {}
+        self.tools: WeakKeyDictionary[ToolContext, ToolCallHalves] = WeakKeyDictionary()
+        """By context, which the framework makes for each call: ids are the model's, and may repeat."""
         self.suppressed: set[str] = set()
+        self._parts: dict[_Caller, Session] = {}
+
+    def part_of(self, context: CallbackContext | ToolContext) -> Session:
+        """Return the session of one agent: its restriction, and what hooks say about its answers."""
+        caller = _caller(context)
+        if (part := self._parts.get(caller)) is None:
+            part = self._parts[caller] = self.session.part_of(caller)
+        return part
 
 
 class HooksPlugin(Integration, BasePlugin):
@@ -128,17 +137,18 @@ class HooksPlugin(Integration, BasePlugin):
         self._runs.pop(invocation_context.invocation_id, None)
 
     async def before_agent_callback(self, *, agent: Any, callback_context: CallbackContext) -> types.Content | None:
-        """Do not start another agent after a stop."""
+        """Do not start another agent after a stop. The reason was the answer of the one that was stopped."""
         run = self._run_of(callback_context)
         if run is None or run.session.stop_reason is None:
             return None
-        return types.Content(role="model", parts=[types.Part(text=run.session.stop_reason)])
+        callback_context.actions.escalate = True  # a loop runs until an event ends it
+        return types.Content(role="model")
 
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
         run = self._runs.get(invocation_context.invocation_id)
         if run is None:
             return None
-        if event.is_final_response() and not event.partial:
+        if event.is_final_response() and not event.partial and (event.content is None or event.content.parts):
             run.answer = _text(event.content)
         if suppressed := {response.id for response in event.get_function_responses()} & run.suppressed:
             run.suppressed -= suppressed
@@ -168,11 +178,7 @@ class HooksPlugin(Integration, BasePlugin):
         run = self._run_of(tool_context)
         if run is None or type(tool) is BaseTool:  # what stands for a tool that does not exist
             return None
-        caller, session = _caller(tool_context), run.session
-        restriction = run.restrictions.get(caller)
-        refusal = None if restriction is None else restriction.refusal(self.hook_name(tool.name))
-        if refusal is not None:
-            return {"error": refusal}
+        session = run.part_of(tool_context)
         if self.has_tool_hooks(tool.name, session):
             shown = _shown(tool_args)
             call = ToolCallHalves(self, tool.name, shown, session)
@@ -182,7 +188,7 @@ class HooksPlugin(Integration, BasePlugin):
                 changed = with_changes(tool_args, shown, call.changed)
                 tool_args.clear()
                 tool_args.update(changed)
-            run.tools[caller, tool_context.function_call_id] = call
+            run.tools[tool_context] = call
         if isinstance(tool, AgentTool):
             session.enter()  # until the tool has returned: its agent's run belongs to this session
         return None
@@ -216,8 +222,8 @@ class HooksPlugin(Integration, BasePlugin):
     def _left(self, run: _Run, tool: BaseTool, tool_context: ToolContext) -> ToolCallHalves | None:
         """Find the pending call of a tool that has finished."""
         if isinstance(tool, AgentTool):
-            run.session.leave()
-        return run.tools.pop((_caller(tool_context), tool_context.function_call_id), None)
+            run.part_of(tool_context).leave()
+        return run.tools.pop(tool_context, None)
 
     # Models.
 
@@ -228,8 +234,8 @@ class HooksPlugin(Integration, BasePlugin):
         if run is None:
             return None
         self.check_aliases(llm_request.tools_dict)
-        caller, session = _caller(callback_context), run.session
-        run.restrictions.pop(caller, None)
+        caller, session = _caller(callback_context), run.part_of(callback_context)
+        session.restriction = Restriction()
         run.models.pop(caller, None)
         if self.model_plans(session) is None:
             return None
@@ -238,7 +244,7 @@ class HooksPlugin(Integration, BasePlugin):
             call = self.hooks.model_call(request, translator=self._translator)
             result = await call.before()
         if result is not None:
-            return _answer(result)
+            return _answer(result, callback_context)
         sent = call.request
         llm_request.model, llm_request.contents = sent.model, list(sent.contents)
         llm_request.config = sent.config
@@ -251,21 +257,18 @@ class HooksPlugin(Integration, BasePlugin):
         self, *, callback_context: CallbackContext, llm_response: LlmResponse
     ) -> LlmResponse | None:
         run = self._run_of(callback_context)
-        caller = _caller(callback_context)
-        call = None if run is None else run.models.get(caller)
+        call = None if run is None else run.models.get(_caller(callback_context))
         if run is None or call is None:
             return None
         if llm_response.partial:
             # The runner skips a response without content.
             return LlmResponse(partial=True) if call.holds_back else None
         response = _response(llm_response)
-        with run.session.active():
-            result = await call.after(response)
-        # A model may give several complete responses. Parallel agents share the session, but not this restriction.
-        run.restrictions[caller], run.session.restriction = call.restriction, Restriction()
+        with run.part_of(callback_context).active():
+            result = await call.after(response)  # a model may give several complete responses
         if result.stop_reason is None and result.response is response:
             return _marked(llm_response, result) if result.suppress_output else None
-        return _answer(result)
+        return _answer(result, callback_context)
 
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
@@ -333,8 +336,10 @@ def _response(llm_response: LlmResponse) -> types.GenerateContentResponse:
     )
 
 
-def _answer(result: ModelCallResult[Any]) -> LlmResponse:
+def _answer(result: ModelCallResult[Any], context: CallbackContext) -> LlmResponse:
     """Return the answer that the agent gets: after a stop, or a block without an answer, the reason."""
+    if result.stop_reason is not None:
+        context.actions.escalate = True  # ends the loop and the parallel agents around this one
     response, reason = result.response, reason_instead(result)
     if response is not None and reason is None:
         return _marked(LlmResponse.create(response), result)
