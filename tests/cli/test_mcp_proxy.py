@@ -210,7 +210,6 @@ def test_names_as_hooks_see_them(project: Project, connect: Connections) -> None
     [
         b'{"jsonrpc":"2.0","id":1,"method":"tools\\/call","params":{"name":"guarded"}}\n',
         b'{"jsonrpc":"2.0","id":1,"m\\u0065thod":"tools/call","params":{"n\\u0061me":"gu\\u0061rded"}}\n',
-        b'{"method":"ping","jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded"}}\r\n',
         b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":{"a":"\\ud800"}}}\n',
         b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded"}}\n',
         b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":null}}\n',
@@ -219,7 +218,7 @@ def test_names_as_hooks_see_them(project: Project, connect: Connections) -> None
         + b"]" * 3000
         + b"}}}\n",
     ],
-    ids=["slash", "escapes", "twice", "surrogate", "mark", "null", "deep"],
+    ids=["slash", "escapes", "surrogate", "mark", "null", "deep"],
 )
 def test_no_spelling_gets_around_hooks(line: bytes, project: Project, connect: Connections) -> None:
     guard(project)
@@ -245,6 +244,64 @@ def test_what_hooks_cannot_be_shown_is_not_sent(line: bytes, code: int, project:
     assert connection.receive()["error"]["code"] == code
     connection.end()
     assert connection.received() == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","method":"ping","params":{"name":"guarded"}}',
+        b'{"method":"ping","jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded"}}\r',
+        b'{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call","params":{"name":"guarded"}}',
+        b'{"jsonrpc":"2.0","id":1,"METHOD":"tools/call","params":{"name":"guarded"}}',
+        b'{"jsonrpc":"2.0","id":1,"method\\u0000x":"tools/call","params":{"name":"guarded"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call\\u0000","params":{"name":"guarded"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","param\xc5\xbf":{"name":"guarded"},"params":{"name":"free"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","name":"free"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"free","Name":"guarded"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other","arguments":{"a":1,"a":2}}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other","arguments":{"path":1,"Path":2}}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other","arguments":{"a":{"b":1,"b":2}}}}',
+        b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","name":"free"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded\\u0000"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded\xff"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":["guarded"]}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{}}}',
+    ],
+)
+def test_a_message_that_servers_read_differently_is_refused(
+    line: bytes, project: Project, connect: Connections
+) -> None:
+    """Some take the first of two fields, some the last, and some ignore case."""
+    guard(project, "^guarded$|^other$", systemMessage="seen")
+    connection = connect()
+    connection.send(line + b"\n")
+    answer = connection.receive()
+    assert (answer["id"], answer["error"]["code"]) == (1, -32600)
+    assert connection.text("free") == "ran free {}"
+    assert "the message was not sent to the server: " in connection.end()[1]
+    assert len(connection.received()) == 1
+
+
+@pytest.mark.parametrize("member", [[call("guarded", 5)], 5, {**call("free", 5), "Method": "tools/call"}])
+def test_a_batch_with_a_member_that_is_not_a_clear_message_is_refused(
+    member: Any, project: Project, connect: Connections
+) -> None:
+    guard(project)
+    connection = connect()
+    connection.send([call("free", 1), member])
+    answers = connection.receive()
+    assert answers[0]["id"] == 1
+    assert {answer["error"]["code"] for answer in answers} == {-32600}
+    connection.end()
+    assert connection.received() == []
+
+
+def test_without_tool_hooks_everything_passes(project: Project, connect: Connections) -> None:
+    line = b'{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"free","Name":1}}\n'
+    connection = connect()
+    connection.send(line)
+    assert connection.receive()["id"] == 1
+    assert connection.received() == [line]
 
 
 def test_a_batch_is_not_a_way_around(project: Project, connect: Connections) -> None:
@@ -278,6 +335,101 @@ def test_ids_of_two_types_are_two_calls(project: Project, connect: Connections) 
     answers = [connection.receive() for _ in range(3)]
     said = {repr(answer["id"]): answer["result"]["content"][1]["text"] for answer in answers}
     assert said == {"1": "[System] one", "'1'": "[System] two", "2": "[System] three"}
+
+
+@pytest.mark.parametrize("ident", ['"2"', '" 2\\n"', '"0x2"', '"2.0"', "2.0"])
+def test_a_reply_belongs_to_the_call_that_a_client_takes_it_for(
+    ident: str, project: Project, connect: Connections
+) -> None:
+    """Many clients read every id as a number."""
+    project.configure(AfterTool=project.hook(says={"continue": False, "stopReason": "enough"}))
+    connection = connect()
+    reply = f'{{"jsonrpc":"2.0","id":{ident},"result":{{"content":[]}}}}'
+    assert "enough" in str(connection.call("raw", 2, lines=[reply]))
+    assert connection.text("free") == "enough"
+    assert [message["params"]["name"] for message in connection.received_calls()] == ["raw"]
+
+
+@pytest.mark.parametrize("extra", ['"task":{"taskId":"1"}', '"resultType":"partial"', '"resultType":"input_required"'])
+@pytest.mark.parametrize("content", ['"content":[{"type":"text","text":"secret"}]', '"structuredContent":{"a":1}'])
+def test_a_result_with_content_is_one_whatever_else_it_has(
+    content: str, extra: str, project: Project, connect: Connections
+) -> None:
+    project.configure(AfterTool=project.hook(says={"continue": False, "stopReason": "enough"}))
+    connection = connect()
+    reply = f'{{"jsonrpc":"2.0","id":1,"result":{{{content},{extra}}}}}'
+    assert "enough" in str(connection.call("raw", 1, lines=[reply]))
+    assert connection.text("free") == "enough"
+
+
+def test_a_client_gets_one_result_and_it_is_the_one_that_hooks_saw(project: Project, connect: Connections) -> None:
+    gate = project.note("gate")
+    project.configure(AfterTool=project.hook(first=f"while [ ! -e '{gate}' ]; do sleep 0.02; done"))
+    connection = connect()
+    replies = [f'{{"jsonrpc":"2.0","id":{ident},"result":{{"content":[]}}}}' for ident in ("1", "1", '"1"')]
+    notice = '{"jsonrpc":"2.0","method":"notifications/progress"}'
+    connection.send(call("raw", 1, lines=[*replies, notice]))
+    assert connection.receive()["method"] == "notifications/progress"
+    gate.touch()
+    assert connection.receive()["id"] == 1
+    assert connection.end()[0] == 0
+    assert connection.receive_bytes() == b""
+    assert len(project.payloads()) == 1
+
+
+def test_a_server_cannot_answer_a_call_that_it_has_not_got(project: Project, connect: Connections) -> None:
+    gate = project.note("gate")
+    hook = project.hook(first=f"while [ ! -e '{gate}' ]; do sleep 0.02; done", says=DENY)
+    project.configure(BeforeTool={"matcher": "^guarded$", "hooks": [{"type": "command", "command": hook}]})
+    connection = connect()
+    connection.send(call("guarded", 7))
+    notice = '{"jsonrpc":"2.0","method":"notifications/progress"}'
+    forged = '{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"forged"}]}}'
+    assert connection.call("raw", 8, lines=[forged, notice])["method"] == "notifications/progress"
+    gate.touch()
+    assert connection.receive()["result"]["content"][0]["text"] == "not today"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"jsonrpc":"2.0","id":1,"result":{"content":[],"content":[{"type":"text","text":"hidden"}]}}',
+        '{"jsonrpc":"2.0","id":1,"result":{"content":[],"Content":[{"type":"text","text":"hidden"}]}}',
+        '{"jsonrpc":"2.0","id":1,"result":{"content":[]},"RESULT":{"content":[]}}',
+        '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a","text":"b"}]}}',
+    ],
+)
+def test_a_result_that_clients_read_differently_is_withheld(reply: str, project: Project, connect: Connections) -> None:
+    project.configure(AfterTool=project.hook())
+    connection = connect()
+    answer = connection.call("raw", 1, lines=[reply])
+    assert "a message of the server was not passed on: " in answer["error"]["message"]
+    assert project.payloads() == []
+    assert connection.text("free") == "ran free {}"
+
+
+def test_a_line_of_the_server_that_is_not_json_is_withheld_while_calls_wait(
+    project: Project, connect: Connections
+) -> None:
+    """Some clients read `NaN`."""
+    project.configure(AfterTool=project.hook())
+    connection = connect()
+    lines = [
+        '{"jsonrpc":"2.0","id":1,"result":{"content":[],"x":NaN}}',
+        '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}',
+    ]
+    assert connection.call("raw", 1, lines=lines)["result"] == {"content": []}
+    assert len(project.payloads()) == 1
+
+
+def test_a_second_call_with_the_same_id_is_refused(project: Project, connect: Connections) -> None:
+    project.configure(AfterTool=project.hook())
+    connection = connect()
+    connection.send(call("silent", 1), call("free", 1))
+    assert "the same id has not been answered" in connection.receive()["error"]["message"]
+    connection.send([call("free", 1), call("free", 2), call("free", 2)])
+    answers = [*connection.receive(), connection.receive()]
+    assert sorted((answer["id"], "error" in answer) for answer in answers) == [(1, True), (2, False), (2, True)]
 
 
 def test_a_call_without_an_id_is_checked(project: Project, connect: Connections) -> None:
@@ -324,6 +476,9 @@ def test_the_result_of_a_task_comes_later(project: Project, connect: Connections
     blocks = connection.receive()["result"]["content"]
     assert [block["text"] for block in blocks] == ["the task is done", "[System] mind"]
     assert project.payloads()[0]["tool_input"] == {"n": 1}
+    connection.send({"jsonrpc": "2.0", "id": 3, "method": "tasks/result", "params": {"taskId": "task-1"}})
+    assert connection.receive()["result"]["content"][1]["text"] == "[System] mind"
+    assert len(project.payloads()) == 2
 
 
 def test_other_messages_pass_byte_for_byte(project: Project, connect: Connections) -> None:

@@ -71,13 +71,17 @@ def read_json_object(line: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def read_json_text(text: str) -> object:
-    """Decode one JSON document from text, ignoring surrounding white space and a byte order mark."""
+def read_json_text(text: str, make_object: Callable[[list[tuple[str, Any]]], object] | None = None) -> object:
+    """Decode one JSON document from text, ignoring surrounding white space and a byte order mark.
+
+    ``make_object`` gets the fields of each object in order, repeated ones too; without it, the last one counts.
+    """
+    decoder = _decoder if make_object is None else _new_decoder(make_object)
     text = text.strip(NODE_WHITESPACE)
     try:
-        return _decoder.decode(text)
+        return decoder.decode(text)
     except RecursionError:
-        return _read_deep(text)
+        return _read_deep(text, decoder)
 
 
 def read_arguments(text: str) -> object:
@@ -203,7 +207,11 @@ def _integer(digits: str) -> int | float:
     return int(digits) if len(digits) < _MAX_INTEGER_DIGITS else float(digits)
 
 
-_decoder = JSONDecoder(parse_constant=_reject_constant, parse_int=_integer)
+def _new_decoder(make_object: Callable[[list[tuple[str, Any]]], object] | None = None) -> JSONDecoder:
+    return JSONDecoder(object_pairs_hook=make_object, parse_constant=_reject_constant, parse_int=_integer)
+
+
+_decoder = _new_decoder()
 
 
 def _describe(value: object) -> object:
@@ -287,7 +295,7 @@ _PLAIN_FORMS: tuple[tuple[type | tuple[type, ...], Callable[[Any, tuple[int, ...
 )
 
 
-def _read_deep(text: str) -> object:
+def _read_deep(text: str, decoder: JSONDecoder) -> object:
     """Read JSON of any depth, ``MAX_DEPTH`` levels at a time; values nested deeper become null, but must be valid."""
     pieces: list[list[str]] = [[]]  # of the text, and of each open container at a multiple of MAX_DEPTH
     depth = start = 0
@@ -301,11 +309,11 @@ def _read_deep(text: str) -> object:
         elif token[0] in ("]", "}"):
             depth -= 1
             if depth > 0 and depth % MAX_DEPTH == 0:
-                _decoder.decode("".join([*pieces.pop(), text[start : token.end()]]))
+                decoder.decode("".join([*pieces.pop(), text[start : token.end()]]))
                 start = token.end()
     if len(pieces) > 1:
         raise JSONDecodeError("Expecting ',' delimiter", text, len(text))
-    return _decoder.decode("".join([*pieces.pop(), text[start:]]))
+    return decoder.decode("".join([*pieces.pop(), text[start:]]))
 
 
 _STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)|[\[\]{}]', re.DOTALL)

@@ -34,8 +34,15 @@ def hook_tool_name(tool_name: Any, server_name: str | None, aliases: Mapping[str
 
 
 def is_final(result: Mapping[str, Any]) -> bool:
-    """Whether a result is that of the tool: not a question back, and not the number of a task."""
-    return result.get("resultType", "complete") == "complete" and "task" not in result
+    """Whether a result is that of the tool: not a question back, and not the number of a task.
+
+    What has content is one, whatever else it has: a client may show it to its model.
+
+    >>> is_final({"task": {"taskId": "1"}}), is_final({"task": {"taskId": "1"}, "content": []})
+    (False, True)
+    """
+    has_content = "content" in result or STRUCTURED in result
+    return has_content or (result.get("resultType") != "input_required" and "task" not in result)
 
 
 def tool_result(result: Mapping[str, Any]) -> ToolResult:

@@ -1,16 +1,26 @@
-"""JSON-RPC messages as bytes: what a message is about, and changes that leave all other bytes alone."""
+"""JSON-RPC messages as bytes: what a message is about, and changes that leave all other bytes alone.
+
+Programs differ in how they read an object in which a key is repeated, or spelled with other capitals: some take the
+first field, some the last, some ignore case. Hooks must see the call that the server runs, so such a message is found
+here and refused (D-113).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from llxprt_hooks._support.json_codec import write_json
+from llxprt_hooks._support.json_codec import NODE_WHITESPACE, decode_text, read_json_text, write_json
+from llxprt_hooks._support.text import escape_for_terminal
 
 Message = dict[str, Any]
 Key = tuple[str, Any]
+
+CALL: Final = "tools/call"
 
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
@@ -18,34 +28,154 @@ _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 class Head(msgspec.Struct):
     """What has to be known of every message. The decoder resolves escapes, so no spelling of a method is missed."""
 
-    method: Any = None
-    id: Any = msgspec.UNSET
-    params: msgspec.Raw = msgspec.Raw(b"{}")
+    method: Any
+    id: Any
+    tool: str
+    """The tool that it calls; empty if it is not a call."""
+    is_reply: bool
 
 
-class _CallParams(msgspec.Struct):
-    name: Any = None
+class UnclearError(ValueError):
+    """Two programs may read a message differently."""
 
 
-_head = msgspec.json.Decoder(Head)
-_call_params = msgspec.json.Decoder(_CallParams)
+class _Key:
+    """A key that differs from every other one, so that a dictionary keeps repeated fields."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, _: type, text: str) -> None:
+        self.text = text
+
+
+_all_fields = msgspec.json.Decoder(dict[_Key, msgspec.Raw], dec_hook=_Key)
 _raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+_MAX_SHOWN: Final = 60
+_NO_NAMES: Final[Mapping[str, str]] = {}
+
+
+def _spellings(*names: str) -> dict[str, str]:
+    return {name.casefold(): name for name in names}
+
+
+_ENVELOPE: Final = _spellings("jsonrpc", "id", "method", "params", "result", "error")
+_PARAMS: Final = _spellings("name", "arguments", "_meta", "task", "taskId", "requestId", "cursor")
+_RESULT: Final = _spellings("content", "structuredContent", "isError", "task", "resultType", "tools", "_meta")
 
 
 def head_of(line: bytes) -> Head | None:
-    """Return the head of a message; None for a batch, and for something that only a lenient reader reads."""
+    """Return the head of a message; None for a batch, and for a message that needs a closer look: see ``read``."""
     try:
-        return _head.decode(line)
+        fields = _clear_fields(line, "the message", _ENVELOPE)
+        method, ident = _plain_method(_decoded(fields, "method")), _decoded(fields, "id")
+        params = _clear_object(fields.get("params"), "`params`", _PARAMS)
+        tool = ""
+        if method == CALL:
+            tool = _plain_name(_decoded(params, "name"))
+            _clear_object(params.get("arguments"), "`arguments`", _NO_NAMES)
+        _clear_object(fields.get("result"), "`result`", _RESULT)
+    except (*_UNREADABLE, UnclearError):
+        return None
+    return Head(method, ident, tool, method is None or "result" in fields)
+
+
+def read(line: bytes) -> tuple[Any, str | None]:
+    """Return a message or a batch, and what programs may read differently in it; None if there is nothing.
+
+    It is as lenient as Node. Raises ``ValueError`` if the line is not valid JSON.
+    """
+    repeated: list[str] = []
+
+    def make_object(pairs: list[tuple[str, Any]]) -> Message:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            names = [name for name, _ in pairs]
+            repeated.extend(name for name in made if names.count(name) > 1)
+        return made
+
+    message = _unrepeated(line)
+    if message is None:
+        message = read_json_text(decode_text(line), make_object)
+    try:
+        for each in message if isinstance(message, list) else [message]:
+            _check(each)
+    except UnclearError as error:
+        return message, str(error)
+    return message, f"it has the same key twice: {_listed(repeated[:1])}" if repeated else None
+
+
+def _unrepeated(line: bytes) -> Any:
+    """Return a message in which no key is repeated, at any depth; None if that is not certain.
+
+    Of a repeated key, the decoder keeps one. So if encoding gives the same bytes again, there was none.
+    """
+    try:
+        message = msgspec.json.decode(line)
+        return message if msgspec.json.encode(message) == line.strip() else None
     except _UNREADABLE:
         return None
 
 
-def called_tool(head: Head) -> Any:
-    """Return the name of the tool that a message calls, whatever its type; None if it has none that can be read."""
-    try:
-        return _call_params.decode(head.params).name
-    except _UNREADABLE:
-        return None
+def _check(message: Any) -> None:
+    if not isinstance(message, dict):
+        raise UnclearError("a message must be an object")
+    method, params, result = _plain_method(message.get("method")), message.get("params"), message.get("result")
+    _check_names(message, "the message", _ENVELOPE)
+    if isinstance(params, dict):
+        _check_names(params, "`params`", _PARAMS)
+        if method == CALL:
+            _plain_name(params.get("name"))
+            if isinstance(arguments := params.get("arguments"), dict):
+                _check_names(arguments, "`arguments`", _NO_NAMES)
+    if isinstance(result, dict):
+        _check_names(result, "`result`", _RESULT)
+
+
+def _clear_object(raw: msgspec.Raw | None, where: str, known: Mapping[str, str]) -> dict[str, msgspec.Raw]:
+    """Return the fields of an object; none for another value, which no program reads as one."""
+    is_object = raw is not None and bytes(memoryview(raw)[:1]) == b"{"
+    return _clear_fields(raw, where, known) if is_object else {}
+
+
+def _clear_fields(text: Any, where: str, known: Mapping[str, str]) -> dict[str, msgspec.Raw]:
+    fields = _all_fields.decode(text)
+    names = [key.text for key in fields]
+    _check_names(names, where, known)
+    return dict(zip(names, fields.values(), strict=True))
+
+
+def _decoded(fields: Mapping[str, msgspec.Raw], name: str) -> Any:
+    return msgspec.json.decode(raw) if (raw := fields.get(name)) is not None else None
+
+
+def _check_names(names: Collection[str], where: str, known: Mapping[str, str]) -> None:
+    """Raise ``UnclearError`` for keys that programs read differently. ``known``: how those are spelled that matter."""
+    spelled = {name.casefold(): name for name in names}
+    if len(spelled) < len(names):
+        first = next(name for name in names if spelled[name.casefold()] is not name)
+        again = spelled[first.casefold()]
+        raise UnclearError(f"{where} has the same key twice, or in two spellings: {_listed([first, again])}")
+    for folded, name in spelled.items():
+        if known.get(folded, name) != name or (known and not name.isprintable()):
+            raise UnclearError(f"{where} has a key that some programs read as another one: {_listed([name])}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{escape_for_terminal(name)[:_MAX_SHOWN]}`" for name in names)
+
+
+def _plain_method(method: Any) -> Any:
+    if isinstance(method, str) and not method.isprintable():
+        raise UnclearError("`method` contains characters that cannot be printed")
+    return method
+
+
+def _plain_name(name: Any) -> str:
+    """Return the name of a tool. What was not valid UTF-8 has become U+FFFD."""
+    if not isinstance(name, str) or not name.isprintable() or "\ufffd" in name:
+        raise UnclearError("`name` of tools/call must be a string of printable characters")
+    return name
 
 
 NO_ID: Final[Key] = ("none", None)
@@ -58,6 +188,22 @@ def key_of(ident: Any) -> Key:
     if isinstance(ident, (int, float)) and not isinstance(ident, bool):
         return "number", ident
     return NO_ID
+
+
+def as_number(key: Key) -> Any:
+    """Return an id as a client compares it that reads every id as a number; other text stays text.
+
+    >>> as_number(("text", " 0x2")), as_number(("number", 2.0)), as_number(("text", "a-2"))
+    (2, 2.0, 'a-2')
+    """
+    kind, ident = key
+    if kind != "text":
+        return ident
+    text = ident.strip(NODE_WHITESPACE)
+    for read in (int, float, partial(int, base=0)):
+        with suppress(ValueError):
+            return read(text)
+    return ident if text else 0
 
 
 def params_of(message: Message) -> Message:

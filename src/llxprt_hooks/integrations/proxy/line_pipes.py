@@ -33,9 +33,11 @@ class LinePipe:
             # The number stays taken: a late write must not reach another file.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._descriptor)
 
-    def write_later(self, line: bytes) -> None:
-        """Write a line in another thread, after those that were given before."""
+    def write_later(self, line: bytes, then: Callable[[], None] | None = None) -> None:
+        """Write a line in another thread, after those that were given before; ``then`` is called when it is written."""
         self._do_later(lambda: self.write(line))
+        if then is not None:
+            self._do_later(then)
 
     def close_later(self) -> None:
         self._do_later(self.close)

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,14 +31,16 @@ from llxprt_hooks.integrations.base import ToolCallHalves
 from llxprt_hooks.integrations.mcp_calls import McpIntegration
 from llxprt_hooks.integrations.mcp_results import OUTPUT_SCHEMA, STRUCTURED, effects, is_final, refusal, tool_result
 from llxprt_hooks.integrations.proxy.json_rpc import (
+    CALL,
     NO_ID,
     Key,
     Message,
-    called_tool,
+    as_number,
     edited,
     head_of,
     key_of,
     params_of,
+    read,
 )
 from llxprt_hooks.integrations.proxy.line_pipes import LinePipe, read_lines
 
@@ -49,8 +52,9 @@ _DRAIN_SECONDS: Final = 2.0
 _FLUSH_SECONDS: Final = 5.0
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-_CALL, _LIST, _TASK_RESULT, _CANCELLED = "tools/call", "tools/list", "tasks/result", "notifications/cancelled"
-_PARSE_ERROR, _INVALID_PARAMS = -32700, -32602
+_LIST, _TASK_RESULT, _CANCELLED = "tools/list", "tasks/result", "notifications/cancelled"
+_PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32700, -32600, -32602, -32603
+_TAKEN: Final = "another call with the same id has not been answered yet"
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 """In ``_meta`` of a request since revision 2026-07-28, in which every result has a ``resultType``."""
 
@@ -82,6 +86,11 @@ class _Call:
     task: asyncio.Task[None] | None = None
     """What hooks are doing at the moment."""
     is_sent: bool = False
+    is_answered: bool = False
+
+    @property
+    def is_with_server(self) -> bool:
+        return self.is_sent and self.task is None and not self.is_answered
 
 
 class _Proxy:
@@ -103,6 +112,8 @@ class _Proxy:
         self._calls: dict[Key, _Call] = {}
         self._waiting: dict[Key, Callable[[Message, bytes], bytes | None]] = {}
         self._task_calls: dict[str, _Call] = {}
+        self._id_types: set[type] = set()
+        """Of the ids of the client's requests that are numbers, or could be read as one."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._ended = False
 
@@ -174,10 +185,26 @@ class _Proxy:
         head = head_of(line)
         if head is None:
             return bool(line.strip())
-        method = head.method
-        if method == _CALL:
-            return (tool := called_tool(head)) is None or self._is_hooked(tool)
-        return method == _LIST or (self._has_state and method in (_CANCELLED, _TASK_RESULT))
+        self._note_id(head.id, is_request=not head.is_reply)
+        if head.method == CALL:
+            return self._is_hooked(head.tool) and self._await(key_of(head.id))
+        return head.method == _LIST or (self._has_state and head.method in (_CANCELLED, _TASK_RESULT))
+
+    def _await(self, key: Key) -> bool:
+        """Expect no reply yet: what a server says about a call that it has not got is not its result."""
+        if key != NO_ID:
+            self._waiting.setdefault(key, _ignored)
+        return True
+
+    def _await_no_more(self, message: Any) -> None:
+        """The message is not a call that has hooks, after all."""
+        key = key_of(message.get("id")) if isinstance(message, dict) else NO_ID
+        if self._waiting.get(key) is _ignored and key not in self._calls:
+            del self._waiting[key]
+
+    def _note_id(self, ident: Any, *, is_request: bool) -> None:
+        if is_request and not isinstance(as_number(key_of(ident)), (str, NoneType)):
+            self._id_types.add(str if isinstance(ident, str) else float)
 
     def _is_hooked(self, tool_name: Any) -> bool:
         return self._integration.has_tool_hooks(tool_name, self._session)
@@ -198,7 +225,21 @@ class _Proxy:
         head = head_of(line)
         if head is None:
             return bool(line.strip())
-        return head.method is None and key_of(head.id) in self._waiting
+        return head.is_reply and self._request_of(head.id) is not None
+
+    def _request_of(self, ident: Any) -> Key | None:
+        """Return which of the requests that wait a reply is for.
+
+        Clients may compare ids as numbers, so that `"2"` answers `2`: only one that uses both for requests surely
+        does not (D-114).
+        """
+        key = key_of(ident)
+        if key == NO_ID or key in self._waiting:
+            return None if key == NO_ID else key
+        if len(self._id_types) > 1:
+            return None
+        number = as_number(key)
+        return next((each for each in list(self._waiting) if as_number(each) == number), None)
 
     # On the event loop.
 
@@ -207,39 +248,61 @@ class _Proxy:
             self._start(self._close_when_sent())
             return
         try:
-            message = read_json(line)
+            message, problem = read(line)
         except ValueError:
-            self._refuse_unreadable()
+            self._refuse(None, _PARSE_ERROR, "it is not valid JSON")
             return
+        if problem is not None:
+            self._refuse(message, _INVALID_REQUEST, problem)
+            return
+        for each in message if isinstance(message, list) else [message]:
+            self._note_id(each.get("id"), is_request="method" in each)
         if isinstance(message, list):
             self._start(self._send_batch(message))
-        elif isinstance(message, dict):
-            self._handle(message, line)
         else:
-            self._to_server.write_later(line)
+            self._handle(message, line)
 
-    def _refuse_unreadable(self) -> None:
-        """A server that reads it in spite of all would run a tool whose hooks have not seen the call."""
-        reason = "Parse error: the message is not valid JSON; hooks cannot check it, so it was not sent to the server"
-        print(f"llxprt-hooks: {reason}", file=sys.stderr)
-        self._answer({"jsonrpc": "2.0", "id": None, "error": {"code": _PARSE_ERROR, "message": reason}})
+    def _refuse(self, message: Any, code: int, problem: str) -> None:
+        """Answer a message that hooks cannot check: the server may read it, and run a tool that they have not seen."""
+        error = {"code": code, "message": f"llxprt-hooks: the message was not sent to the server: {problem}"}
+        print(error["message"], file=sys.stderr)
+        self._await_no_more(message)
+        requests = [each for each in (message if isinstance(message, list) else [message]) if isinstance(each, dict)]
+        ids = [each["id"] for each in requests if key_of(each.get("id")) != NO_ID] or [None]
+        answers = [{"jsonrpc": "2.0", "id": ident, "error": error} for ident in ids]
+        self._to_client.write_later(write_json(answers if isinstance(message, list) else answers[0]) + b"\n")
 
     def _handle(self, message: Message, line: bytes) -> None:
-        if message.get("method") == _CALL:
-            call = self._calls[key_of(message.get("id"))] = _Call(self._halves(message))
+        if message.get("method") == CALL and self._is_hooked_call(message):
+            key = key_of(message.get("id"))
+            if self._is_taken(key):
+                self._refuse(message, _INVALID_REQUEST, _TAKEN)
+                return
+            self._await(key)
+            call = self._calls[key] = _Call(self._halves(message))
             call.task = self._start(self._send_call(call, message, line))
         elif self._passes(message):
+            self._await_no_more(message)
             self._to_server.write_later(line)
+
+    def _is_hooked_call(self, message: Message) -> bool:
+        """Whether a call has hooks. A call whose tool has no name is not sent."""
+        params = message.get("params")
+        return not isinstance(params, dict) or self._is_hooked(params.get("name"))
+
+    def _is_taken(self, key: Key) -> bool:
+        """Whether another call has an id, so that nobody could tell whose answer is whose."""
+        return key != NO_ID and (call := self._calls.get(key)) is not None and not call.is_answered
 
     def _passes(self, message: Message) -> bool:
         """Take note of a message that is not a call; return whether the server gets it."""
         method, key, params = message.get("method"), key_of(message.get("id")), params_of(message)
         if method == _CANCELLED:
             return self._cancel(key_of(params.get("requestId")))
-        if method == _LIST:
-            self._waiting[key] = self._listed
-        elif method == _TASK_RESULT and (call := self._task_calls.pop(name_text(params.get("taskId")), None)):
-            self._expect(call, key)
+        if method == _LIST and key != NO_ID:
+            self._waiting[key] = partial(self._listed, key)
+        elif method == _TASK_RESULT and (call := self._task_calls.get(name_text(params.get("taskId")))):
+            self._expect(_Call(call.halves), key)  # as often as the client asks for it
         return True
 
     def _halves(self, message: Message) -> ToolCallHalves:
@@ -252,8 +315,7 @@ class _Proxy:
     async def _send_call(self, call: _Call, message: Message, line: bytes) -> None:
         key = key_of(message.get("id"))
         if (answer := await self._before(call, message)) is not None:
-            self._calls.pop(key, None)
-            self._answer(answer)
+            self._answer(call, key, write_json(answer) + b"\n" if _is_wanted(answer) else b"")
             return
         self._expect(call, key)
         self._to_server.write_later(_rewritten(call, message, line))
@@ -273,20 +335,27 @@ class _Proxy:
         refused = {**refusal(result), **({"resultType": "complete"} if is_recent else {})}
         return {"jsonrpc": "2.0", "id": message.get("id"), "result": refused}
 
-    async def _send_batch(self, batch: list[Any]) -> None:
+    async def _send_batch(self, batch: list[Message]) -> None:
         """Send a batch once the hooks of all its calls are done. Refused calls are answered in a batch of their own."""
         answers: list[Message] = []
 
-        async def checked(message: Any) -> Any:
-            if not isinstance(message, dict):
-                return message
-            if message.get("method") != _CALL:
+        async def checked(message: Message) -> object:
+            if message.get("method") != CALL:
                 return message if self._passes(message) else None
-            if not self._is_hooked(params_of(message).get("name")):
+            if not self._is_hooked_call(message):
                 return message
-            call, key = _Call(self._halves(message)), key_of(message.get("id"))
+            key = key_of(message.get("id"))
+            if self._is_taken(key):
+                error = {"code": _INVALID_REQUEST, "message": f"llxprt-hooks: {_TAKEN}"}
+                answers.append({"jsonrpc": "2.0", "id": message["id"], "error": error})
+                return None
+            self._await(key)
+            call = self._calls[key] = _Call(self._halves(message))
             if (answer := await self._before(call, message)) is not None:
+                self._forget(call, key)
                 answers.append(answer)
+                return None
+            if key != NO_ID and self._calls.get(key) is not call:  # the client has cancelled it
                 return None
             self._expect(call, key)
             return read_json(_rewritten(call, message, write_json(message)))
@@ -304,7 +373,7 @@ class _Proxy:
             self._calls.pop(key, None)
             return
         self._calls[key] = call
-        self._waiting[key] = lambda message, line: self._returned(call, key, message, line)
+        self._waiting[key] = partial(self._returned, call, key)
 
     def _cancel(self, key: Key) -> bool:
         """Cancel a call, and end its hooks; return whether the server has to know: not if it never got the call."""
@@ -322,26 +391,42 @@ class _Proxy:
 
     def _from_server(self, line: bytes) -> None:
         try:
-            message = read_json(line)
+            message, problem = read(line)
         except ValueError:
-            message = None
-        if isinstance(message, list):
-            replies = [self._replied(each, write_json(each)) for each in message]
+            message, problem = None, "it is not valid JSON"
+        if problem is not None:
+            self._withhold(message, problem)
+        elif isinstance(message, list):
+            replies = [self._replied(each, write_json(each) + b"\n") for each in message]
             kept = [read_json(reply) for reply in replies if reply is not None]
             if kept or not message:
                 self._to_client.write_later(line if kept == message else write_json(kept) + b"\n")
         elif (reply := self._replied(message, line)) is not None:
             self._to_client.write_later(reply)
 
-    def _replied(self, message: Any, line: bytes) -> bytes | None:
-        """Return the line for the client now; None if it is sent later."""
-        if not isinstance(message, dict) or message.get("method") is not None:
-            return line
-        handle = self._waiting.pop(key_of(message.get("id")), None)
-        return line if handle is None else handle(message, line)
+    def _withhold(self, message: Any, problem: str) -> None:
+        """Keep back what hooks cannot check while calls wait for their results: a lenient client may find one in it."""
+        reason = f"llxprt-hooks: a message of the server was not passed on: {problem}"
+        print(reason, file=sys.stderr)
+        key = self._request_of(message.get("id")) if isinstance(message, dict) else None
+        call = None if key is None else self._calls.get(key)
+        if key is not None and call is not None and call.is_with_server:
+            error = {"code": _INTERNAL_ERROR, "message": reason}
+            self._answer(call, key, write_json({"jsonrpc": "2.0", "id": key[1], "error": error}) + b"\n")
 
-    def _listed(self, message: Message, line: bytes) -> bytes:
+    def _replied(self, message: Message, line: bytes) -> bytes | None:
+        """Return the line for the client now; None if it is sent later, or not at all."""
+        is_reply = message.get("method") is None or "result" in message
+        key = self._request_of(message.get("id")) if is_reply else None
+        if key is None:
+            return line
+        if (call := self._calls.get(key)) is not None and not call.is_with_server:
+            return None  # the client would take it for the result, which hooks are to see
+        return self._waiting[key](message, line)
+
+    def _listed(self, key: Key, message: Message, line: bytes) -> bytes:
         """A list of tools, without the output schemas of those that have hooks."""
+        del self._waiting[key]
         result = message.get("result")
         if not isinstance(result, dict) or not isinstance(tools := result.get("tools"), list):
             return line
@@ -355,31 +440,33 @@ class _Proxy:
             return tool
         return {name: value for name, value in tool.items() if name != OUTPUT_SCHEMA}
 
-    def _returned(self, call: _Call, key: Key, message: Message, line: bytes) -> bytes | None:
+    def _returned(self, call: _Call, key: Key, message: Message, line: bytes) -> None:
         result = message.get("result")
         if isinstance(result, dict) and is_final(result):
             call.task = self._start(self._return(call, key, message, line))
-            return None
-        self._calls.pop(key, None)
+            return
         task = result.get("task") if isinstance(result, dict) else None
         task_id = task.get("taskId") if isinstance(task, dict) else None
         if isinstance(task_id, str):
             self._task_calls[task_id] = call
-        return line
+        self._answer(call, key, line)
 
     async def _return(self, call: _Call, key: Key, message: Message, line: bytes) -> None:
         result: Message = message["result"]
-        try:
-            outcome = await call.halves.after(tool_result(result))
-        finally:
-            self._calls.pop(key, None)
+        outcome = await call.halves.after(tool_result(result))
         if (changed := effects(result, outcome)) is not None:
             line = edited(line, message, ("result",), changed, STRUCTURED)
-        self._to_client.write_later(line)
+        self._answer(call, key, line)
 
-    def _answer(self, message: Message) -> None:
-        if message["id"] is not None or "error" in message:
-            self._to_client.write_later(write_json(message) + b"\n")
+    def _answer(self, call: _Call, key: Key, line: bytes) -> None:
+        """Send the answer of a call; until it is written, the client must not get another."""
+        call.is_answered = True
+        self._to_client.write_later(line, then=lambda: loops.call_soon(self._forget, call, key))
+
+    def _forget(self, call: _Call, key: Key) -> None:
+        if self._calls.get(key) is call:
+            del self._calls[key]
+            self._waiting.pop(key, None)
 
     def _start(self, coroutine: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(coroutine)
@@ -395,6 +482,15 @@ def _rewritten(call: _Call, message: Message, line: bytes) -> bytes:
         name: value for name, value in call.halves.hooked.input.items() if value is not given.get(name, _MISSING)
     }
     return edited(line, message, ("params", "arguments"), changes) if changes else line
+
+
+def _is_wanted(answer: Message) -> bool:
+    """Whether somebody waits for an answer: a call without an id only gets to know about errors."""
+    return answer["id"] is not None or "error" in answer
+
+
+def _ignored(_: Message, __: bytes) -> None:
+    """Handles a reply that no client should get."""
 
 
 _MISSING: Final = object()
