@@ -108,14 +108,83 @@ async def test_restrictions_have_the_names_of_our_own_agent(project: Project, ap
     assert "ran" in results_in(api_server)
 
 
-async def test_what_hooks_say_follows_a_tool_that_fails(project: Project, api_server: APIServer) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"pattern": "*", "path": "a", "dir_path": "b"}, None),
+        ({"pattern": "*", "path": "a"}, {"hookSpecificOutput": {"tool_input": {"path": "b"}}}),
+    ],
+)
+async def test_a_call_in_which_two_names_become_one_is_refused(project: Project, arguments: Any, says: Any) -> None:
+    """The SDK's program refuses arguments that it does not know. Others that use its protocol may not."""
+    chosen = config(project, BeforeTool=project.hook(says=says))
+    added = with_hooks(ClaudeAgentOptions(cwd=project.root), chosen, tool_names="llxprt")
+    given = {"session_id": "s", "tool_name": "Glob", "tool_use_id": "t", "tool_input": arguments}
+    answer = await callback_of(added, "PreToolUse")({**given, "hook_event_name": "PreToolUse"}, "t", None)
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert "`path`" in answer["hookSpecificOutput"]["permissionDecisionReason"]
+    assert "`dir_path`" in answer["hookSpecificOutput"]["permissionDecisionReason"]
+
+
+def callback_of(options: ClaudeAgentOptions, event: Any) -> Any:
+    assert options.hooks is not None
+    return options.hooks[event][0].hooks[0]
+
+
+async def test_calls_with_the_same_id_keep_their_own_results(project: Project) -> None:
+    """Some gateways count the calls of each answer, so an agent and the one that it has started share ids."""
+    chosen = config(project, BeforeTool=project.hook(), AfterTool=project.hook("after"))
+    added = with_hooks(ClaudeAgentOptions(cwd=project.root), chosen)
+    before, after = callback_of(added, "PreToolUse"), callback_of(added, "PostToolUse")
+    task = {"session_id": "s", "tool_name": "Task", "tool_use_id": "call_0", "tool_input": {"prompt": "look"}}
+    calls = [
+        task,
+        *({**task, "agent_id": agent, "tool_name": "Read", "tool_input": {"file_path": agent}} for agent in "ab"),
+    ]
+    for call in calls:
+        await before({**call, "hook_event_name": "PreToolUse"}, "call_0", None)
+    for call in reversed(calls):
+        await after({**call, "hook_event_name": "PostToolUse", "tool_response": call["tool_input"]}, "call_0", None)
+    shown = [(each["tool_name"], each["tool_response"]["llmContent"]) for each in project.payloads("after")]
+    assert shown == [(call["tool_name"], call["tool_input"]) for call in reversed(calls)]
+
+
+async def test_hooks_see_a_tool_that_ran_and_failed(project: Project, api_server: APIServer) -> None:
     chosen = config(
-        project, BeforeTool=project.hook(says={"systemMessage": "mind the gap"}), AfterTool=project.hook("after")
+        project,
+        BeforeTool=project.hook(says={"systemMessage": "mind the gap"}),
+        AfterTool=project.hook("after", says={"hookSpecificOutput": {"additionalContext": "clean up"}}),
     )
-    api_server.will_say([Call("Bash", {"command": "exit 3"})])
+    api_server.will_say([Call("Bash", {"command": "touch ran; echo oops >&2; exit 3"})])
     await ask(with_hooks(options_for(project, api_server, "Bash"), chosen))
+    assert (project.root / "ran").exists()
     assert "[System] mind the gap" in results_in(api_server)
-    assert project.payloads("after") == []
+    assert "clean up" in results_in(api_server)
+    (after,) = project.payloads("after")
+    assert after["tool_input"]["command"].startswith("touch ran")
+    assert "oops" in after["tool_response"]["error"]["message"]
+
+
+async def test_a_stop_after_a_tool_that_failed_ends_the_turn(project: Project, api_server: APIServer) -> None:
+    chosen = config(project, AfterTool=project.hook(says={"continue": False, "stopReason": "enough"}))
+    api_server.will_say([Call("Bash", {"command": "exit 3"})], [Call("Bash", {"command": "touch two"})])
+    options = with_hooks(options_for(project, api_server, "Bash"), chosen)
+    await ask(options)
+    assert options.stop_reason() == "enough"
+    assert not (project.root / "two").exists()
+
+
+async def test_a_call_that_another_callback_denies_fires_no_after_tool(project: Project, api_server: APIServer) -> None:
+    async def refuse(given: Any, tool_use_id: str | None, context: Any) -> Any:
+        decision = {"permissionDecision": "deny", "permissionDecisionReason": "not mine"}
+        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}
+
+    chosen = config(project, BeforeTool=project.hook(), AfterTool=project.hook("after"))
+    given = options_for(project, api_server, "Bash", hooks={"PreToolUse": [HookMatcher(hooks=[refuse])]})
+    api_server.will_say([Call("Bash", {"command": "touch ran"})])
+    await ask(with_hooks(given, chosen))
+    assert not (project.root / "ran").exists()
+    assert (len(project.payloads()), project.payloads("after")) == (1, [])
 
 
 @pytest.mark.parametrize("answer", [PermissionResultAllow(), PermissionResultDeny(message="the user said no")])
@@ -129,7 +198,12 @@ async def test_changed_arguments_still_need_permission(
         return answer
 
     says = {"hookSpecificOutput": {"tool_input": {"command": "touch changed"}}}
-    chosen = config(project, BeforeTool=project.hook(says=says), Notification=project.hook("notified"))
+    chosen = config(
+        project,
+        BeforeTool=project.hook(says=says),
+        AfterTool=project.hook("after"),
+        Notification=project.hook("notified"),
+    )
     api_server.will_say([Call("Bash", {"command": "touch original"})])
     given = options_for(project, api_server, "Bash", allowed_tools=[], can_use_tool=decide)
     async with ClaudeSDKClient(with_hooks(given, chosen)) as client:
@@ -138,6 +212,7 @@ async def test_changed_arguments_still_need_permission(
             pass
     assert asked == ["touch changed"]
     assert (project.root / "changed").exists() is isinstance(answer, PermissionResultAllow)
+    assert len(project.payloads("after")) == int(isinstance(answer, PermissionResultAllow))
     await eventually(lambda: len(project.payloads("notified")) == 1)
     (payload,) = project.payloads("notified")
     assert (payload["notification_type"], payload["message"]) == ("ToolPermission", "Bash needs approval")

@@ -129,7 +129,7 @@ class ClaudeHooks(Integration):
         self.sessions = Sessions(self.hooks.config)
         self._latest: Session | None = None
         self._prompts: WeakKeyDictionary[Session, str] = WeakKeyDictionary()
-        self._calls: OrderedDict[str, ToolCallHalves] = OrderedDict()
+        self._calls = _PendingCalls()
 
     def added_to(self, options: ClaudeAgentOptions) -> HookedOptions:
         merged: dict[Any, list[HookMatcher]] = {event: list(found) for event, found in (options.hooks or {}).items()}
@@ -166,34 +166,37 @@ class ClaudeHooks(Integration):
         name, session = given["tool_name"], self._session(given)
         if not self.has_tool_hooks(name, session):
             return {}
+        names = self._arguments.get(name, {})
+        if (same := _same_name(given["tool_input"], names)) is not None:
+            return _denied(f"The arguments {same} of {name} are one argument for hooks: give only one of them.")
         call = ToolCallHalves(self, name, self._renamed(given), session)
         if (refused := await call.before()) is not None:
-            decision = {"permissionDecision": "deny", "permissionDecisionReason": str(refused.llm_content)}
-            return _output("PreToolUse", decision, refused.stop_reason)
-        self._calls[given["tool_use_id"]] = call
-        if len(self._calls) > _MAX_CALLS:  # of calls that nobody permitted, the end is not reported
-            self._calls.popitem(last=False)
+            return _denied(str(refused.llm_content), refused.stop_reason)
+        real_names = {shown: real for real, shown in names.items()}
+        if call.changed is not None and (same := _same_name(call.changed, real_names)) is not None:
+            return _denied(
+                f"A hook gave {name} the arguments {same}, which are one argument: it must give one of them."
+            )
+        self._calls.add(given, call)
         if call.changed is None:
             return {}
-        names = {shown: real for real, shown in self._arguments.get(name, {}).items()}
-        return _output("PreToolUse", {"updatedInput": _with_names(call.changed, names)})
+        return _output("PreToolUse", {"updatedInput": _with_names(call.changed, real_names)})
 
     async def _after_tool(self, given: Any) -> dict[str, Any]:
-        call = self._calls.pop(given["tool_use_id"], None)
-        if call is None:
-            return {}
-        self._session(given)
-        call.hooked.input = self._renamed(given)  # the user may have changed it after the hooks
         content = _content(given["tool_response"])
-        result = await call.after(ToolResult(content, content))
-        return _output("PostToolUse", _context(result), result.stop_reason)
+        return await self._after(given, ToolResult(content, content))
 
     async def _after_failed_tool(self, given: Any) -> dict[str, Any]:
-        call = self._calls.pop(given["tool_use_id"], None)
-        if call is None:
+        """Run the hooks after a tool that ran and failed: what it did before remains."""
+        return await self._after(given, ToolResult.failure(given["error"], "failed"))
+
+    async def _after(self, given: Any, outcome: ToolResult) -> dict[str, Any]:
+        self._session(given)
+        if (call := self._calls.pop(given)) is None:
             return {}
-        result = call.hooked.not_run(ToolResult.failure(given["error"], "failed"))
-        return _output("PostToolUseFailure", _context(result))
+        call.hooked.input = self._renamed(given)  # the user may have changed it after the hooks
+        result = await call.after(outcome)
+        return _output(given["hook_event_name"], _context(result), result.stop_reason)
 
     def _renamed(self, given: Any) -> dict[str, Any]:
         return _with_names(given["tool_input"], self._arguments.get(given["tool_name"], {}))
@@ -243,6 +246,30 @@ class ClaudeHooks(Integration):
         return session
 
 
+class _PendingCalls:
+    """The calls whose end has not been reported. Ids are the model's: agents, and calls of one agent, may share one."""
+
+    def __init__(self) -> None:
+        self._calls: OrderedDict[tuple[Any, ...], list[ToolCallHalves]] = OrderedDict()
+
+    def add(self, given: Any, call: ToolCallHalves) -> None:
+        self._calls.setdefault(_key(given), []).append(call)
+        if len(self._calls) > _MAX_CALLS:  # of calls that nobody permitted, the end is not reported
+            self._calls.popitem(last=False)
+
+    def pop(self, given: Any) -> ToolCallHalves | None:
+        calls = self._calls.get(key := _key(given))
+        if calls is None:
+            return None
+        if len(calls) == 1:
+            del self._calls[key]
+        return calls.pop(0)
+
+
+def _key(given: Any) -> tuple[Any, ...]:
+    return given["session_id"], given.get("agent_id"), given["tool_name"], given["tool_use_id"]
+
+
 class _ClaudeHooksWithModel(ClaudeHooks):
     unsupported: ClassVar[Mapping[HookEventName, str]] = {}
 
@@ -264,6 +291,11 @@ def _output(event: str, specific: dict[str, Any], stop_reason: str | None = None
     return {**stopped, **({"hookSpecificOutput": {"hookEventName": event, **specific}} if specific else {})}
 
 
+def _denied(reason: str, stop_reason: str | None = None) -> dict[str, Any]:
+    decision = {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    return _output("PreToolUse", decision, stop_reason)
+
+
 def _context(result: ToolResult) -> dict[str, Any]:
     return {"additionalContext": "\n\n".join(result.additions)} if result.additions else {}
 
@@ -281,6 +313,12 @@ def _is_text(block: Any) -> bool:
 
 def _with_names(arguments: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in arguments.items()} if names else arguments
+
+
+def _same_name(arguments: Mapping[str, Any], names: Mapping[str, str]) -> str | None:
+    """Return two arguments that have the same name afterwards: one would hide the other from hooks."""
+    pairs = ((name, other) for name, other in names.items() if name in arguments and other in arguments)
+    return next((f"`{name}` and `{other}`" for name, other in pairs), None)
 
 
 def _with_base_url(options: ClaudeAgentOptions, url: str) -> str:
