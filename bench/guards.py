@@ -5,7 +5,7 @@
     python bench/guards.py --lists DIR --json       the same as JSON
     python bench/guards.py --lists DIR --part 0/2   only items whose hash falls into the first half
 
-DIR has a file for each list, one JSON object a line (``*.jsonl``, ``*.jsonl.gz``): ``label`` (allow, deny, pii),
+DIR has a file for each list, one JSON object per line (``*.jsonl``, ``*.jsonl.gz``): ``label`` (allow, deny, pii),
 ``text``, and ``tool`` with ``args`` where the item is a tool call. Scripts run as a warm hook runs them, from the
 compiled script that ``init`` installs, in this process.
 """

@@ -27,6 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config as Config
+    from llxprt_hooks.core.calls.approval import Approval as Approval
+    from llxprt_hooks.core.calls.approval import ApprovalRequest as ApprovalRequest
     from llxprt_hooks.core.calls.lifecycle import fire_after_agent_hook as fire_after_agent_hook
     from llxprt_hooks.core.calls.lifecycle import fire_before_agent_hook as fire_before_agent_hook
     from llxprt_hooks.core.calls.lifecycle import fire_notification_hook as fire_notification_hook
@@ -50,6 +52,9 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.calls.tool import execute_tool_with_hooks as execute_tool_with_hooks
     from llxprt_hooks.core.calls.tool import fire_after_tool_hook as fire_after_tool_hook
     from llxprt_hooks.core.calls.tool import fire_before_tool_hook as fire_before_tool_hook
+    from llxprt_hooks.core.calls.turn import TurnEnd as TurnEnd
+    from llxprt_hooks.core.calls.turn import TurnResult as TurnResult
+    from llxprt_hooks.core.calls.turn import TurnStart as TurnStart
     from llxprt_hooks.core.engine.event_handler import HookEventHandler as HookEventHandler
     from llxprt_hooks.core.engine.guards import GuardMissingError as GuardMissingError
     from llxprt_hooks.core.engine.in_process_bus import InProcessMessageBus as InProcessMessageBus
@@ -90,8 +95,13 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.protocol.outputs import HookDecision as HookDecision
     from llxprt_hooks.core.protocol.replies import allow as allow
     from llxprt_hooks.core.protocol.replies import ask as ask
+    from llxprt_hooks.core.protocol.replies import change_request as change_request
     from llxprt_hooks.core.protocol.replies import context as context
     from llxprt_hooks.core.protocol.replies import deny as deny
+    from llxprt_hooks.core.protocol.replies import message as message
+    from llxprt_hooks.core.protocol.replies import replace_answer as replace_answer
+    from llxprt_hooks.core.protocol.replies import replace_result as replace_result
+    from llxprt_hooks.core.protocol.replies import restrict as restrict
     from llxprt_hooks.core.protocol.replies import rewrite as rewrite
     from llxprt_hooks.core.protocol.replies import stop as stop
     from llxprt_hooks.core.protocol.tool_result import ToolResult as ToolResult
@@ -152,12 +162,14 @@ _EXPORTS = {
     "model.restriction": "Restriction",
     "model.translator": "HookTranslator",
     "core.protocol.outputs": "BeforeToolHookOutput BlockingError DefaultHookOutput HookDecision",
-    "core.protocol.replies": "allow ask context deny rewrite stop",
+    "core.protocol.replies": "allow ask change_request context deny message replace_answer replace_result restrict "
+    "rewrite stop",
     "core.protocol.tool_result": "ToolResult",
     "settings.definitions": "ConfigSource HookConfig HookDefinition HookType",
     "settings.extensions": "Extension",
     "settings.load": "Settings load_settings",
     "settings.problem": "Problem SettingsError",
+    "core.calls.approval": "Approval ApprovalRequest",
     "core.calls.lifecycle": "fire_after_agent_hook fire_before_agent_hook fire_notification_hook "
     "fire_pre_compress_hook fire_session_end_hook fire_session_start_hook observe settle",
     "core.calls.model": "AfterModelHookResult BeforeModelHookResult BeforeToolSelectionHookResult "
@@ -166,6 +178,7 @@ _EXPORTS = {
     "core.calls.lookup": "has_hooks_for",
     "core.calls.stream": "ModelStream",
     "core.calls.tool": "HookedToolCall execute_tool_with_hooks fire_after_tool_hook fire_before_tool_hook",
+    "core.calls.turn": "TurnEnd TurnResult TurnStart",
     "settings.trust.status": "TrustStatus grant_trust revoke_trust trust_status",
 }
 """Each module with the names that the package exports from it."""

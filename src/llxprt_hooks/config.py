@@ -22,6 +22,7 @@ from llxprt_hooks.process.shell.environment import process_environment, without_
 from llxprt_hooks.settings import Extension, Level
 from llxprt_hooks.settings.definitions import HookScope, HookSet
 from llxprt_hooks.settings.hook_entries import SWITCHES
+from llxprt_hooks.settings.hook_fields import DEFAULT_MAX_CONTINUATIONS, PROFILES, STANDARD
 from llxprt_hooks.settings.load import extension_hook_set, load_settings, merge_hooks
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.settings.trust.notices import missing_project
@@ -29,6 +30,7 @@ from llxprt_hooks.settings.trust.status import TrustState, has_approval
 from llxprt_hooks.settings.trust.watch import SettingsWatch
 
 if TYPE_CHECKING:
+    from llxprt_hooks.core.calls.approval import Approver
     from llxprt_hooks.core.engine.messages import MessageBus
     from llxprt_hooks.core.engine.observer import HookObserver
     from llxprt_hooks.fleet.audit.trail import AuditTrail
@@ -57,6 +59,8 @@ class LoadOptions(TypedDict, total=False):
     max_processes: int
     watch: bool
     require: Iterable[str]
+    profile: str | None
+    approver: Approver | None
 
 
 class Config:
@@ -80,9 +84,13 @@ class Config:
         observer: HookObserver | None = None,
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         max_processes: int = DEFAULT_MAX_PROCESSES,
+        profile: str = STANDARD,
+        approver: Approver | None = None,
+        max_continuations: int = DEFAULT_MAX_CONTINUATIONS,
     ) -> None:
         if hooks is not None and not isinstance(hooks, Mapping):
             raise TypeError(f"`hooks` must map event names to lists of hook groups, found {type(hooks).__name__}")
+        _check_profile(profile)
         if max_processes < 1:
             raise ValueError(f"`max_processes` must be at least 1, found {max_processes}")
         self.session_id = session_id or str(uuid.uuid4())
@@ -96,6 +104,12 @@ class Config:
         self.observer = observer
         self.output_limit = output_limit
         self.max_processes = max_processes
+        self.profile = profile
+        """``standard``, or ``full``: then hooks act (D-46)."""
+        self.approver = approver
+        """Who decides about a call if a hook that acts asks."""
+        self.max_continuations = max_continuations
+        self._own_profile: str | None = None
         self.settings: Settings | None = None
         """The result of ``load``: problems, notices, trust. None for a configuration created in code."""
         self.audit: AuditTrail | None = None
@@ -126,18 +140,22 @@ class Config:
         max_processes: int = DEFAULT_MAX_PROCESSES,
         watch: bool = False,
         require: Iterable[str] = (),
+        profile: str | None = None,
+        approver: Approver | None = None,
     ) -> Config:
         """Read the settings files of system, user and project, and the extensions.
 
         A broken file is reported in ``config.settings.problems``, and the other files apply; with ``strict``,
         ``SettingsError`` is raised for a file that exists and cannot be read or parsed, and for a folder that does not
         exist. Hooks of a project run only if the user has approved them; skipped ones are listed in
-        ``config.settings.notices``. With ``watch`` the files are read again when they change.
+        ``config.settings.notices``. With ``watch`` the files are read again when they change. A ``profile`` takes the
+        place of that of the settings.
 
         ``require`` lists what must have a hook: ``"BeforeTool:write_file"``, or just the event. If none would run,
         because none is configured, hooks are off, the project is not approved or has changed, or the hook is disabled
         or only observes, ``GuardMissingError`` is raised. A reload that would lose such a hook keeps the old ones.
         """
+        _check_profile(profile)
         required = required_hooks(require)
         watched = SettingsWatch(project_dir) if watch else None
         settings = load_settings(project_dir)
@@ -154,7 +172,9 @@ class Config:
             observer=observer,
             output_limit=output_limit,
             max_processes=max_processes,
+            approver=approver,
         )
+        config._own_profile = profile
         config.use(settings)
         config._require(required)
         if settings.audit is not None:
@@ -196,6 +216,8 @@ class Config:
         self.settings = settings
         self.extensions = settings.extensions
         self.disabled_hooks = settings.disabled
+        self.profile = self._own_profile or settings.profile
+        self.max_continuations = settings.max_continuations
         self._settings_hooks = settings.hook_sets
         self._settings_enabled = settings.enabled
         self.enable_hooks = settings.enabled or bool(self._function_hooks)
@@ -276,6 +298,11 @@ class Config:
             if self._hook_system is None:
                 self._hook_system = HookSystem(self)
             return self._hook_system
+
+
+def _check_profile(profile: str | None) -> None:
+    if profile is not None and profile not in PROFILES:
+        raise ValueError(f"`profile` must be {' or '.join(map(repr, PROFILES))}, found {profile!r}")
 
 
 def _disabled_names(hooks: Mapping[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ map the enumerations below to functions and classes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 from functools import cached_property
 from typing import Any
@@ -36,6 +36,10 @@ class HookEventName(StrEnum):
     def spec(self) -> EventSpec:
         """The row of the event in ``EVENTS``."""
         return EVENTS[self]
+
+    def spec_if(self, acts: bool) -> EventSpec:
+        """The row as it is for hooks that act, or for those that do not."""
+        return self.spec.acting if acts else self.spec
 
 
 MODEL_EVENTS = (HookEventName.BEFORE_TOOL_SELECTION, HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL)
@@ -124,6 +128,8 @@ class Effect(Enum):
     ANSWER_FOR_MODEL = "llm_response", False
     REPLACE_ANSWER = "llm_response", None
     RESTRICT_TOOLS = "toolConfig", None
+    REPLACE_RESULT = "tool_response", True
+    CLEAR_CONTEXT = "clearContext", None
 
     def __init__(self, field: str, if_allowed: bool | None) -> None:
         self.field = field
@@ -142,6 +148,15 @@ class EventField:
     """The known values. If the kind is ``WORD``, no other value is allowed."""
     default: Any = None
     """What ``Hooks.observe`` sends if the caller omits it. None: it must be given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """What else callers do with the answers of hooks that act (D-46)."""
+
+    block: bool = True
+    """Whether they honor a block."""
+    effects: tuple[Effect, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +184,17 @@ class EventSpec:
     output: OutputKind = OutputKind.DEFAULT
     prints_context_elsewhere: bool = False
     """Whether other agents add the output of this event's hooks to the conversation."""
+    if_acting: Acting | None = None
+    """What changes for hooks that act; None if nothing does."""
+
+    @cached_property
+    def acting(self) -> EventSpec:
+        """The facts for hooks that act: callers wait for these, and honor more of their answers."""
+        more = self.if_acting
+        if more is None:
+            return self
+        effects = (*(each for each in self.effects if each is not Effect.ANSWER_FOR_MODEL), *more.effects)
+        return replace(self, awaited=True, can_block=self.can_block or more.block, effects=effects, if_acting=None)
 
     @property
     def matched_values(self) -> tuple[str, ...]:
@@ -246,6 +272,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         awaited=True,
         effects=(Effect.ADD_CONTEXT,),
         suppressible=True,
+        if_acting=Acting(effects=(Effect.REPLACE_RESULT,)),
     ),
     HookEventName.BEFORE_MODEL: EventSpec(
         description="Before the model is called: block, change the request, or answer.",
@@ -256,6 +283,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         chained_field="llm_request",
         merge=MergeStrategy.FIELD_REPLACEMENT,
         output=OutputKind.BEFORE_MODEL,
+        if_acting=Acting(effects=(Effect.REPLACE_ANSWER,)),
     ),
     HookEventName.AFTER_MODEL: EventSpec(
         description="After the model answered: replace or hide the answer, or stop.",
@@ -265,6 +293,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         suppressible=True,
         merge=MergeStrategy.FIELD_REPLACEMENT,
         output=OutputKind.AFTER_MODEL,
+        if_acting=Acting(),
     ),
     HookEventName.BEFORE_TOOL_SELECTION: EventSpec(
         description="Before the model chooses tools: restrict which it may call.",
@@ -279,6 +308,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         fields={"prompt": _PROMPT},
         chained_field="prompt",
         prints_context_elsewhere=True,
+        if_acting=Acting(effects=(Effect.ADD_CONTEXT,)),
     ),
     HookEventName.AFTER_AGENT: EventSpec(
         description="When the agent has answered a prompt.",
@@ -287,6 +317,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
             "prompt_response": EventField(FieldKind.TEXT, "It runs hooks."),
             "stop_hook_active": EventField(FieldKind.FLAG, False, default=False),
         },
+        if_acting=Acting(effects=(Effect.CLEAR_CONTEXT,)),
     ),
     HookEventName.SESSION_START: EventSpec(
         description="When a session begins.",
@@ -294,6 +325,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         match=MatchKind.EXACT,
         matched_field="source",
         prints_context_elsewhere=True,
+        if_acting=Acting(block=False, effects=(Effect.ADD_CONTEXT,)),
     ),
     HookEventName.SESSION_END: EventSpec(
         description="When a session ends.",
@@ -306,6 +338,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         fields={"trigger": EventField(FieldKind.WORD, "manual", tuple(PreCompressTrigger))},
         match=MatchKind.EXACT,
         matched_field="trigger",
+        if_acting=Acting(),
     ),
     HookEventName.NOTIFICATION: EventSpec(
         description="When the agent needs the user's attention.",

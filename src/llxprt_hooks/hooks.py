@@ -28,6 +28,17 @@ from llxprt_hooks.core.calls.stream import ModelStream, SyncModelStream
 from llxprt_hooks.core.calls.sync import SyncModelCall, SyncToolCall, resolved
 from llxprt_hooks.core.calls.tool import Execute, HookedToolCall, as_tool_result, run_unhooked
 from llxprt_hooks.core.calls.tool_decorator import DecoratedTool, argument_binder, check_function
+from llxprt_hooks.core.calls.turn import (
+    TurnEnd,
+    TurnResult,
+    TurnStart,
+    after_turn,
+    before_compression,
+    before_turn,
+    run_turn,
+    session_started,
+    start_session,
+)
 from llxprt_hooks.core.engine.guards import known_event
 from llxprt_hooks.core.engine.session import Session, Sessionless, current_session
 from llxprt_hooks.core.executors.function import FunctionSpec, HookFunction
@@ -61,7 +72,7 @@ class HookSession(Session):
 
     def __enter__(self) -> Self:
         self.enter()
-        self._hooks.observe(HookEventName.SESSION_START)
+        start_session(self._hooks.config, self)
         return self
 
     def __exit__(
@@ -74,7 +85,9 @@ class HookSession(Session):
         self.leave()
 
     async def __aenter__(self) -> Self:
-        return self.__enter__()
+        self.enter()
+        await session_started(self._hooks.config, self)
+        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -117,9 +130,10 @@ class Hooks:
                 return HookedToolCall(config, name, args, session=session or Sessionless(), plans=plans).run(fn)
         return run_unhooked(fn, args)
 
-    def tool_call(self, name: str, args: dict[str, Any]) -> HookedToolCall:
+    def tool_call(self, name: str, args: dict[str, Any], *, tool_use_id: str | None = None) -> HookedToolCall:
         """Return the two halves of ``run_tool``, for callers that run the tool themselves."""
-        return HookedToolCall(self.config, name, args, session=current_session(self.config) or Sessionless())
+        session = current_session(self.config) or Sessionless()
+        return HookedToolCall(self.config, name, args, session=session, tool_use_id=tool_use_id)
 
     @overload
     def tool(self, function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R | str]]: ...
@@ -223,6 +237,42 @@ class Hooks:
         omitted for events of OpenAI's and Anthropic's APIs; ``split`` only if the events are dicts.
         """
         return ModelStream(self.model_call(request, translator=translator), call, join, split)
+
+    # Turns.
+
+    @overload
+    async def run_turn(
+        self, prompt: str, run: Callable[[str], Awaitable[R]], *, text: Callable[[R], str] = str
+    ) -> TurnResult[R]: ...
+    @overload
+    async def run_turn(
+        self, prompt: str, run: Callable[[str], R], *, text: Callable[[R], str] = str
+    ) -> TurnResult[R]: ...
+    async def run_turn(
+        self, prompt: str, run: Callable[[str], Any], *, text: Callable[[Any], str] = str
+    ) -> TurnResult[Any]:
+        """Let the agent answer a prompt, with the hooks around it.
+
+        ``run`` takes the prompt as the model should get it, and returns the answer; ``text`` returns the answer's text
+        for hooks. A refused prompt is not run. If an AfterAgent hook that acts wants the agent to continue, ``run`` is
+        called again with the hook's reason as prompt. What ``run`` raises passes through.
+        """
+        return await run_turn(self.config, prompt, run, text)
+
+    async def before_turn(self, prompt: str) -> TurnStart:
+        """Run the hooks on a new prompt, for callers that run the turn themselves."""
+        return await before_turn(self.config, prompt)
+
+    async def after_turn(self, prompt: str, response: str, stop_hook_active: bool = False) -> TurnEnd:
+        """Run the hooks on the answer to a prompt, for callers that run the turn themselves.
+
+        Pass ``stop_hook_active=True`` if a hook has let the agent continue with this prompt.
+        """
+        return await after_turn(self.config, prompt, response, stop_hook_active)
+
+    async def before_compression(self, trigger: str) -> str | None:
+        """Run the hooks before a conversation is compressed; return why it must not be, or None if it may."""
+        return await before_compression(self.config, trigger)
 
     # Sessions and watching events.
 
@@ -350,9 +400,9 @@ class SyncHooks:
             return as_tool_result(resolved(fn, args))
         return loops.drive(self._hooks.run_tool(name, args, lambda final: resolved(fn, final)))
 
-    def tool_call(self, name: str, args: dict[str, Any]) -> SyncToolCall:
+    def tool_call(self, name: str, args: dict[str, Any], *, tool_use_id: str | None = None) -> SyncToolCall:
         """Return the two halves of ``run_tool``, for callers that run the tool themselves."""
-        return SyncToolCall(self._hooks.tool_call(name, args))
+        return SyncToolCall(self._hooks.tool_call(name, args, tool_use_id=tool_use_id))
 
     @overload
     def call_model(
@@ -408,6 +458,28 @@ class SyncHooks:
         """Call a model that answers in pieces, and iterate over them with ``for``."""
         hooked = self._hooks.model_call(request, translator=translator)
         return SyncModelStream(ModelStream(hooked, call, join, split))
+
+    @overload
+    def run_turn(
+        self, prompt: str, run: Callable[[str], Awaitable[R]], *, text: Callable[[R], str] = str
+    ) -> TurnResult[R]: ...
+    @overload
+    def run_turn(self, prompt: str, run: Callable[[str], R], *, text: Callable[[R], str] = str) -> TurnResult[R]: ...
+    def run_turn(self, prompt: str, run: Callable[[str], Any], *, text: Callable[[Any], str] = str) -> TurnResult[Any]:
+        """Let the agent answer a prompt. ``run`` is called in this thread; what it returns is awaited if need be."""
+        return loops.drive(self._hooks.run_turn(prompt, lambda sent: resolved(run, sent), text=text))
+
+    def before_turn(self, prompt: str) -> TurnStart:
+        """Run the hooks on a new prompt, for callers that run the turn themselves."""
+        return loops.drive(self._hooks.before_turn(prompt))
+
+    def after_turn(self, prompt: str, response: str, stop_hook_active: bool = False) -> TurnEnd:
+        """Run the hooks on the answer to a prompt, for callers that run the turn themselves."""
+        return loops.drive(self._hooks.after_turn(prompt, response, stop_hook_active))
+
+    def before_compression(self, trigger: str) -> str | None:
+        """Run the hooks before a conversation is compressed; return why it must not be, or None if it may."""
+        return loops.drive(self._hooks.before_compression(trigger))
 
     def settle(self, seconds: float = 5.0) -> int:
         """Wait for the events that still run; return how many are left after the timeout."""

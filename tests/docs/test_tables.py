@@ -59,9 +59,13 @@ def test_the_cheat_sheet_says_it_so_that_it_is_understood() -> None:
     assert named == {effect.field for effect in Effect}
 
 
+REPLIES = ("allow", "deny", "ask", "stop", "rewrite", "context", "message", "change_request", "replace_answer",
+           "replace_result", "restrict")  # fmt: skip
+
+
 def test_the_cheat_sheet_says_what_functions_return() -> None:
     returned = {each for row in SAYINGS for each in code(row["a Python function returns"]) if each != "None"}
-    replies = {name: getattr(llxprt_hooks, name) for name in ("allow", "deny", "stop", "rewrite", "context")}
+    replies = {name: getattr(llxprt_hooks, name) for name in REPLIES}
     assert all(isinstance(eval(each, {**replies}), dict) for each in returned)
     assert {each.partition("(")[0] for each in returned} == replies.keys()
 

@@ -61,6 +61,7 @@ class Sets:
     hook_sets: Sequence[HookSet]
     disabled_hooks: Sequence[str] = ()
     function_hooks: Sequence[HookDefinition] = ()
+    profile: str = "standard"
 
 
 def registry_of(hooks: Mapping[str, Any], **config: Any) -> HookRegistry:

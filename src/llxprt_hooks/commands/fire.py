@@ -102,7 +102,7 @@ class Trial:
 
     @property
     def blocked(self) -> bool:
-        return is_blocked(self.event_name, self.output)
+        return self.result is not None and self.result.is_blocked(self.event_name)
 
     @property
     def should_stop(self) -> bool:
@@ -245,25 +245,25 @@ def meaning(result: HookExecutionResult) -> str:
         would = would_have(result.event_name, result.observed) if result.observed and _counts(result) else []
         return f"nothing, because it only observes: {'; '.join(would) or 'would have changed nothing, too'}"
     if not _counts(result):
-        goes_ahead = result.event_name.spec.can_block
+        goes_ahead = result.spec.can_block
         return f"the hook failed, so {'the call goes ahead' if goes_ahead else 'it counts as not run'}"
     output = result.output
-    found = effects(result.event_name, output) if output else []
-    if output and output.is_blocking_decision() and not is_blocked(result.event_name, output):
+    found = effects(result.event_name, output, acts=result.hook_config.acts) if output else []
+    if output and output.is_blocking_decision() and not is_blocked(result.spec, output):
         found.insert(0, f"would block, but {result.event_name} cannot be blocked")
     return "; ".join(found) or "allowed, nothing changed"
 
 
-def effects(event_name: HookEventName, output: DefaultHookOutput) -> list[str]:
-    """Return the effects of an output for its event, one phrase each.
+def effects(event_name: HookEventName, output: DefaultHookOutput, *, acts: bool = False) -> list[str]:
+    """Return the effects of an output for its event, one phrase each; there are more if the hook acts.
 
     >>> from llxprt_hooks import DefaultHookOutput
     >>> effects(HookEventName.BEFORE_TOOL, DefaultHookOutput({"decision": "deny", "reason": "no secrets"}))
     ['blocks it: no secrets']
     """
-    spec = event_name.spec
+    spec = event_name.spec_if(acts)
     found: list[str] = []
-    if is_blocked(event_name, output):
+    if is_blocked(spec, output):
         found.append(f"blocks it{because(_cut(output.get_effective_reason()))}")
     if (stop_reason := output.get_stop_reason()) is not None:
         found.append(f"stops the agent: {_cut(stop_reason)}")

@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import inspect
 import os
 import sys
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Hashable
+from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Generic, TypeVar
+
+from llxprt_hooks._support.awaitables import resolve
 
 Key = TypeVar("Key", bound=Hashable)
 T = TypeVar("T")
@@ -41,6 +45,14 @@ async def on_asyncio(coroutine: Coroutine[Any, Any, T]) -> T:
     if isinstance(task, asyncio.Future):
         return await coroutine
     return await _from_trio(coroutine)
+
+
+async def resolved_here(outcome: Awaitable[T] | T) -> T:
+    """Await what a function of the program returned, if need be, where the program's own coroutines run."""
+    task = _current_task()
+    if task is None or task is getattr(_thread, "driving", None):
+        return run(resolve(outcome)) if inspect.isawaitable(outcome) else outcome
+    return await resolve(outcome)
 
 
 def drive(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -80,6 +92,11 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 def call_soon(function: Callable[..., object], *arguments: Any) -> None:
     """Call a function on the background loop, in a copy of the caller's context, and return at once."""
     _portal().loop.call_soon_threadsafe(function, *arguments)
+
+
+def submit(coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+    """Start a coroutine on the background loop, in a copy of the caller's context, and return its future result."""
+    return asyncio.run_coroutine_threadsafe(coroutine, _portal().loop)
 
 
 def is_running() -> bool:

@@ -104,6 +104,8 @@ class HookConfig(msgspec.Struct, frozen=True):
     scope: HookScope = HookScope.PROJECT
     observe: bool = False
     """It runs and is logged with what it would have decided, and changes nothing (D-80)."""
+    acts: bool = False
+    """Callers wait for it in every event that it can affect, and honor more of its answers (D-46)."""
 
     @property
     def blocks_on_failure(self) -> bool:

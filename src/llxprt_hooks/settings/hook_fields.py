@@ -32,6 +32,13 @@ MANAGED: Final = "managed"
 MANAGED_ONLY: Final = "managedOnly"
 """The keys of ``hooksConfig`` for managed hooks."""
 
+STANDARD: Final = "standard"
+FULL: Final = "full"
+PROFILES: Final = (STANDARD, FULL)
+"""How much the answers of hooks can do (D-46)."""
+
+DEFAULT_MAX_CONTINUATIONS: Final = 8
+
 _BOOLEAN: Final = Scalar(Kind.BOOLEAN)
 _ENABLED: Final = Field(_BOOLEAN, "Another spelling of `enableHooks`, read where that is absent.", deprecated=True)
 _DISABLED: Final = Field(
@@ -55,6 +62,16 @@ HOOKS_CONFIG: Final = Shape(
         ),
         "environment": Field(ENVIRONMENT, ENVIRONMENT.description),
         "audit": Field(AUDIT, AUDIT.description),
+        "profile": Field(
+            Scalar(Kind.STRING, choices=PROFILES),
+            "`full`: hooks also refuse prompts, replace results and answers, let the agent continue, and ask a person.",
+            default=STANDARD,
+        ),
+        "maxContinuations": Field(
+            Scalar(Kind.NUMBER, above=0),
+            "How many turns in a row AfterAgent hooks can make the agent continue, with the profile `full`.",
+            default=DEFAULT_MAX_CONTINUATIONS,
+        ),
         "warm": Field(_BOOLEAN, "Whether hooks with `warm` run in a waiting interpreter.", default=True),
         MANAGED: Field(
             _BOOLEAN,
@@ -120,6 +137,9 @@ class HookFields:
     """Which variables hooks inherit; ``None`` if the file does not set it."""
     warm: bool | None
     """Whether waiting interpreters may run hooks; ``None`` if the file does not set it."""
+    profile: str | None
+    """How much hooks can do; ``None`` if the file does not set it."""
+    max_continuations: int | None
     audit: AuditRule | None
     """Where records of executions are sent; ``None`` if the file does not set it, ``NOWHERE`` if it is invalid."""
     managed: bool
@@ -138,6 +158,8 @@ def read_hook_fields(document: Document) -> HookFields:
         tools=tuple(reader.value("hooksConfig", "tools") or ()),
         environment=_environment(reader),
         warm=reader.value("hooksConfig", "warm"),
+        profile=reader.value("hooksConfig", "profile"),
+        max_continuations=reader.value("hooksConfig", "maxContinuations"),
         audit=_audit(reader) if document.root.at("hooksConfig", "audit") else None,
         managed=bool(reader.value("hooksConfig", MANAGED)),
         managed_only=bool(reader.value("hooksConfig", MANAGED_ONLY)),

@@ -7,7 +7,7 @@ order of priority, highest first.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.settings.audit import NOWHERE, AuditRule
@@ -15,7 +15,13 @@ from llxprt_hooks.settings.definitions import ConfigSource, HookScope, HookSet, 
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.environment import HookEnvironment
 from llxprt_hooks.settings.extensions import find_extensions
-from llxprt_hooks.settings.hook_fields import MANAGED, MANAGED_ONLY, read_hook_fields
+from llxprt_hooks.settings.hook_fields import (
+    DEFAULT_MAX_CONTINUATIONS,
+    MANAGED,
+    MANAGED_ONLY,
+    STANDARD,
+    read_hook_fields,
+)
 from llxprt_hooks.settings.levels import (
     Level,
     absolute_project,
@@ -52,6 +58,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.settings.jsonc import Node
 
 log = debug_logger("settings")
+
+T = TypeVar("T")
 
 _IGNORED: Final = "None of the hooks in this file run, so they block nothing. For details, run `llxprt-hooks validate`."
 _HELD_BACK: Final = (
@@ -97,6 +105,9 @@ class Settings:
     """The program's own tools; empty if no file names any."""
     warm: bool
     """Whether waiting interpreters may run hooks."""
+    profile: str
+    """How much hooks can do: the highest level that says anything decides."""
+    max_continuations: int
     audit: AuditRule | None
     """Where records of executions are sent: what the system's file says, else the user's, else the project's (D-81)."""
     environment: HookEnvironment
@@ -223,6 +234,8 @@ def _merge(
         disabled_if_approved=merge_lists(fields.disabled for _, fields in read),
         tools=merge_lists(fields.tools for _, fields in effective),
         warm=merge_switches((fields.warm for _, fields in effective), default=True),
+        profile=_first((fields.profile for _, fields in effective), STANDARD),
+        max_continuations=_first((fields.max_continuations for _, fields in effective), DEFAULT_MAX_CONTINUATIONS),
         audit=_audit(fields for _, fields in reversed(effective)),
         environment=_environment(fields for _, fields in effective),
         managed_environment=_environment(fields for each, fields in effective if each.managed),
@@ -343,7 +356,11 @@ def merge_hooks(levels: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 def merge_switches(switches: Iterable[bool | None], default: bool = False) -> bool:
     """Return whether something, by default the hooks, is on; the default if no level sets it."""
-    return next((switch for switch in switches if switch is not None), default)
+    return _first(switches, default)
+
+
+def _first(values: Iterable[T | None], default: T) -> T:
+    return next((value for value in values if value is not None), default)
 
 
 def merge_lists(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:

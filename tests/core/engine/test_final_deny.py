@@ -258,7 +258,7 @@ def test_whatever_the_others_say_one_deny_or_one_failure_of_a_guard_blocks(data:
     results.insert(data.draw(st.integers(0, len(others))), result(guard, event, closed=closed))
 
     for mode in MODES:
-        assert is_blocked(event, merged(event, results, mode)), mode
+        assert is_blocked(event.spec, merged(event, results, mode)), mode
 
 
 def guards(event: HookEventName) -> st.SearchStrategy[tuple[Completed, bool]]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 log = debug_logger("triggers:lifecycle")
 
 _running: WeakKeyDictionary[CallerConfig, set[asyncio.Task[Any]]] = WeakKeyDictionary()
+_warned: WeakKeyDictionary[CallerConfig, set[HookEventName]] = WeakKeyDictionary()
 
 
 def fire_session_start_hook(config: CallerConfig, source: SessionStartSource = SessionStartSource.STARTUP) -> None:
@@ -88,6 +89,8 @@ def _start(config: CallerConfig, event_name: HookEventName, fields: dict[str, An
         plan = plan_for(config, event_name, subject)
         if plan is None:
             return
+        if plan.acts and event_name.spec.if_acting is not None:
+            _warn_of_lost_answers(config, event_name)
         if problem := input_problem(event_name, fields):
             log.warning("%s hooks are skipped: %s", event_name, problem)
             return
@@ -98,6 +101,16 @@ def _start(config: CallerConfig, event_name: HookEventName, fields: dict[str, An
             loops.call_soon(_create_task, config, plan, translate)
     except Exception:
         log.warning("%s hooks failed", event_name, exc_info=True)
+
+
+def _warn_of_lost_answers(config: CallerConfig, event_name: HookEventName) -> None:
+    """Say once per configuration that hooks which act at an event cannot do so here (D-46)."""
+    warned = _warned.setdefault(config, set())
+    if event_name not in warned:
+        warned.add(event_name)
+        log.warning(
+            "%s: what these hooks decide has no effect, because this program does not wait for them", event_name
+        )
 
 
 def _create_task(config: CallerConfig, plan: ExecutionPlan, translate: Callable[[], dict[str, Any]]) -> None:

@@ -177,8 +177,12 @@ async def after_model(
     output = decision.final_output
     if not isinstance(output, AfterModelHookOutput):
         return AfterModelHookResult(response=response.given), ()
-    modified = _translated_or(None, lambda: _modified_response(output.using(request.translator), response))
-    used = response.given if modified is None else modified
+    acting = decision.acting
+    if isinstance(acting, AfterModelHookOutput) and acting.is_blocking_decision():
+        used = _translated_or(None, lambda: acting.using(request.translator).get_refusal(response.given))
+    else:
+        modified = _translated_or(None, lambda: _modified_response(output.using(request.translator), response))
+        used = response.given if modified is None else modified
     return AfterModelHookResult(response=used, **_common(decision)), decision.decided_by
 
 
@@ -204,7 +208,12 @@ def _before_model(
     output = decision.final_output
     if not isinstance(output, BeforeModelHookOutput):
         return BeforeModelHookResult()
+    acting = decision.acting
     if not (output.is_blocking_decision() or output.should_stop_execution()):
+        if isinstance(acting, BeforeModelHookOutput) and acting.hook_specific_output:
+            answer = _translated_or(None, lambda: _synthetic(acting.using(request.translator), request))
+            if answer is not None:
+                return BeforeModelHookResult(synthetic_response=answer, **_common(decision))
         return BeforeModelHookResult(modified_request=_changed_request(plan, output, request), **_common(decision))
     return BeforeModelHookResult(
         blocked=True,

@@ -138,11 +138,11 @@ class HookedModelCall(Generic[RequestT]):
                 self._edit(lambda translator, request: translator.with_tool_config(request, selection.tool_config))
             self._add_system_message(selection.system_message)
         before, decided_by = await before_model(before_plan, self._request)
-        if before.blocked:
+        if before.blocked or before.synthetic_response is not None:
             self._new_notes += _noted(before.system_message)
             return self._not_called(
                 response=before.synthetic_response,
-                blocked=True,
+                blocked=before.blocked,
                 reason=before.reason,
                 stop_reason=before.stop_reason,
                 suppress_output=before.suppress_output,

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llxprt_hooks._support.json_codec import PAYLOAD_DEPTH
+from llxprt_hooks.core.calls.approval import ApprovalRequest, refusal
 from llxprt_hooks.core.calls.lookup import NO_PLANS, plan_for, tool_plans
-from llxprt_hooks.core.engine.session import Detached
+from llxprt_hooks.core.engine.results import error_text
+from llxprt_hooks.core.engine.session import Detached, current_session
 from llxprt_hooks.core.protocol.inputs import name_text
 from llxprt_hooks.core.protocol.outputs import BeforeToolHookOutput, merged_by_key
-from llxprt_hooks.core.protocol.tool_result import ToolResult, with_text
+from llxprt_hooks.core.protocol.tool_result import RESULT_FIELDS, ToolResult, with_text
 from llxprt_hooks.events import HookEventName
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.calls.lookup import ToolPlans
+    from llxprt_hooks.core.engine.plan import ExecutionPlan
+    from llxprt_hooks.core.engine.results import AggregatedHookResult
     from llxprt_hooks.core.engine.session import Session, Sessionless
     from llxprt_hooks.core.engine.system import CallerConfig
     from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
@@ -56,7 +61,7 @@ class HookedToolCall:
     the stop of its session, and records new ones on it.
     """
 
-    __slots__ = ("_config", "_output", "_plans", "_session", "input", "name")
+    __slots__ = ("_config", "_output", "_plans", "_session", "_started", "input", "is_approved", "name", "tool_use_id")
 
     def __init__(
         self,
@@ -67,21 +72,33 @@ class HookedToolCall:
         restriction: Restriction | None = None,
         session: Session | Sessionless | None = None,
         plans: ToolPlans | None = None,
+        tool_use_id: str | None = None,
     ) -> None:
         self.name = tool_name
         self.input = tool_input
         """The arguments; after ``before()``, as hooks changed them."""
+        self.tool_use_id = tool_use_id
+        """The id that the model or the framework gave the call."""
+        self.is_approved = False
+        """After ``before()``: whether a hook that acts, or a person that one asked, said that the tool may run."""
         self._config = config
         self._plans = plans
         self._session = session or Detached(restriction)
         self._output: DefaultHookOutput | None = None
+        self._started = 0.0
 
     async def run(self, execute_fn: Execute) -> ToolResult:
         """Run a tool, which may be a function or a coroutine function, between its hooks."""
         if (result := await self.before()) is not None:
             return result
-        outcome = execute_fn(self.input)
-        return await self.after(await outcome if is_awaitable(outcome) else outcome)
+        try:
+            outcome = execute_fn(self.input)
+            outcome = await outcome if is_awaitable(outcome) else outcome
+        except Exception as error:
+            if (result := await self.raised(error)) is None:
+                raise
+            return result
+        return await self.after(outcome)
 
     async def before(self) -> ToolResult | None:
         """Run the hooks before the call. If it returns None, run the tool with ``input``; else use the result.
@@ -99,15 +116,28 @@ class HookedToolCall:
             return None
         given = self.input
         self.input = own = _own_copy(given, PAYLOAD_DEPTH, {})
-        decision = await before.fire({"tool_name": name, "tool_input": own})
+        decision = await before.fire({"tool_name": name, "tool_input": own}, extras=self._extras(before))
         output = self._output = decision.final_output
         if output is not None:
             if output.is_blocking_decision() or output.should_stop_execution():
                 return self._finished(replace(_refused(output), decided_by=decision.decided_by))
             self.input = _final_input(own, output)
+            if before.acts and (refused := await self._ask(decision)) is not None:
+                return refused
         if self.input is own and _is_copy(own, given, set()):
             self.input = given  # callers recognize by it that nothing has changed
+        self._started = time.perf_counter()
         return None
+
+    async def raised(self, error: Exception) -> ToolResult | None:
+        """Run the hooks that act after a tool that raised. If it returns None, raise the error; else use the result."""
+        _, after = self._planned()
+        if after is None or not after.acts:
+            return None
+        failure = {"message": error_text(error), "type": type(error).__name__}
+        result = ToolResult(failure["message"], failure["message"], error=failure)
+        finished = await self._after(after.only_acting(), result, {"error": failure})
+        return finished if finished.replaced else None
 
     def not_run(self, result: ToolResult) -> ToolResult:
         """Return the result of a call that did not run after ``before()``, with what its hooks say to the model."""
@@ -115,14 +145,54 @@ class HookedToolCall:
 
     async def after(self, outcome: Any) -> ToolResult:
         """Run the hooks after the call, on what the tool returned: a ``ToolResult`` or any other value."""
-        result, output = as_tool_result(outcome), None
-        _, after = self._planned()
+        return await self._after(self._planned()[1], as_tool_result(outcome))
+
+    async def _after(
+        self, after: ExecutionPlan | None, result: ToolResult, shown: Mapping[str, Any] | None = None
+    ) -> ToolResult:
+        output = None
         if after is not None:
-            decision = await after.fire(partial(_after_fields, name_text(self.name), self.input, result))
+            fields = partial(_after_fields, name_text(self.name), self.input, shown or result)
+            decision = await after.fire(fields, extras=self._extras(after, time.perf_counter()))
             output = decision.final_output
+            if decision.acting is not None:
+                result = _replaced(result, decision.acting)
             result = replace(result, decided_by=decision.decided_by) if decision.decided_by else result
         has_effects = self._output is not None or output is not None
         return self._finished(_with_effects(result, self._output, output) if has_effects else result)
+
+    def _extras(self, plan: ExecutionPlan, ended: float | None = None) -> dict[str, Any] | None:
+        """What only hooks that act receive: the id of the call, and how long the tool took."""
+        if not plan.acts:
+            return None
+        extras: dict[str, Any] = {} if self.tool_use_id is None else {"tool_use_id": self.tool_use_id}
+        if ended is not None:
+            extras["duration_ms"] = round((ended - self._started) * 1000)
+        return extras
+
+    async def _ask(self, decision: AggregatedHookResult) -> ToolResult | None:
+        """Ask the program's approver if a hook that acts says so; the result of a call that must not run."""
+        asking = [each for each in decision.results if each.hook_config.acts and each.output and each.output.asks()]
+        if not asking:
+            acting = decision.acting
+            self.is_approved = acting is not None and acting.permission_decision == "allow"
+            return None
+        output = asking[0].output
+        request = ApprovalRequest(
+            tool_name=name_text(self.name),
+            tool_input=_own_copy(self.input, PAYLOAD_DEPTH, {}),
+            reason="" if output is None else output.get_effective_reason(),
+            hook=asking[0].hook_config.identity,
+            session_id=(current_session(self._config) or self._config).session_id,
+            tool_use_id=self.tool_use_id,
+        )
+        refused = await refusal(self._config.approver, request, self._session)
+        self.is_approved = refused is None
+        return (
+            None
+            if refused is None
+            else replace(ToolResult.failure(refused, "hook_blocked"), decided_by=(request.hook,))
+        )
 
     def _planned(self) -> ToolPlans:
         """The hooks before and after the call, found when they are first needed."""
@@ -212,6 +282,19 @@ def _is_copy(own: Any, given: Any, seen: set[int]) -> bool:
 def _final_input(tool_input: dict[str, Any], before: DefaultHookOutput) -> dict[str, Any]:
     changes = before.get_modified_tool_input() if isinstance(before, BeforeToolHookOutput) else None
     return merged_by_key(tool_input, changes) if changes else tool_input
+
+
+def _replaced(result: ToolResult, acting: DefaultHookOutput) -> ToolResult:
+    """Return the result that hooks which act put in its place: a block's reason, text, or some of its fields (D-46)."""
+    if acting.is_blocking_decision():
+        return replace(ToolResult.failure(acting.get_effective_reason(), "hook_blocked"), replaced=True)
+    response = acting.get_tool_response()
+    if response is None:
+        return result
+    if isinstance(response, str):
+        return replace(result, llm_content=response, return_display=response, error=None, replaced=True)
+    fields = {RESULT_FIELDS[name]: value for name, value in response.items() if name in RESULT_FIELDS}
+    return replace(result, **{"error": None, **fields}, replaced=True)
 
 
 def _refused(before: DefaultHookOutput) -> ToolResult:

@@ -31,10 +31,10 @@ class DecoratedTool:
         return self._returned
 
     def value_of(self, result: ToolResult) -> Any:
-        """Return the result in the type of what the function returned (D-40)."""
+        """Return the result in the type of what the function returned, unless hooks replaced it (D-40, D-46)."""
         if isinstance(self._returned, ToolResult):
             return result
-        if isinstance(self._returned, str):
+        if isinstance(self._returned, str) or result.replaced:
             return result.llm_content
         (current_session(self._config) or Sessionless()).exchange_notes((), tuple(result.additions))
         return self._returned

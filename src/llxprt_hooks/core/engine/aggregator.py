@@ -36,7 +36,9 @@ class HookAggregator:
     ) -> AggregatedHookResult:
         """One result for all; ``results`` are in plan order."""
         counting = [result for result in results if not result.hook_config.observe]
+        acting = [result for result in counting if result.hook_config.acts]
         final_output = self._merge(counting, event_name)
+        acting_output = final_output if len(acting) == len(counting) else self._merge(acting, event_name)
         return AggregatedHookResult(
             success=all(result.success for result in counting),
             final_output=final_output,
@@ -44,7 +46,8 @@ class HookAggregator:
             errors=[result.error for result in counting if result.error is not None],
             total_duration=sum([result.duration for result in results]),
             results=list(results),
-            decided_by=_decided_by(counting, event_name, final_output),
+            decided_by=_decided_by(counting, final_output),
+            acting=acting_output,
         )
 
     def _merge(self, results: Sequence[HookExecutionResult], event_name: HookEventName) -> DefaultHookOutput | None:
@@ -52,7 +55,7 @@ class HookAggregator:
         answers = [
             _Answer(
                 result.output,
-                is_final=result.hook_config.fail_closed or not result.success,
+                is_final=result.hook_config.fail_closed or result.hook_config.acts or not result.success,
                 is_managed=result.hook_config.scope is HookScope.MANAGED,
             )
             for result in results
@@ -90,20 +93,20 @@ def _is_plain(output: DefaultHookOutput) -> bool:
     )
 
 
-def _decided_by(
-    results: Sequence[HookExecutionResult], event_name: HookEventName, final_output: DefaultHookOutput | None
-) -> tuple[str, ...]:
+def _decided_by(results: Sequence[HookExecutionResult], final_output: DefaultHookOutput | None) -> tuple[str, ...]:
     """The hooks whose block or stop is in the final output."""
     if final_output is None:
         return ()
-    blocked, stopped = is_blocked(event_name, final_output), final_output.should_stop_execution()
+    blocked, stopped = final_output.is_blocking_decision(), final_output.should_stop_execution()
     if not blocked and not stopped:
         return ()
     return tuple(
         result.hook_config.identity
         for result in results
         if result.output is not None
-        and ((blocked and result.output.is_blocking_decision()) or (stopped and result.output.should_stop_execution()))
+        and (
+            (blocked and is_blocked(result.spec, result.output)) or (stopped and result.output.should_stop_execution())
+        )
     )
 
 

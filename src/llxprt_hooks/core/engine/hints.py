@@ -48,7 +48,7 @@ def fields_not_read(result: HookExecutionResult) -> str | None:
         return None
     if output.unclear is not None:
         return None if output.unclear in output.problems else output.unclear
-    if not output.unknown or not result.event_name.spec.can_block or _has_effect(output):
+    if not output.unknown or not result.spec.can_block or _has_effect(output):
         return None
     names, verb = ", ".join(f"`{name}`" for name in output.unknown), "are" if len(output.unknown) > 1 else "is"
     return f"its answer has no effect: {names} {verb} not read; known fields: {', '.join(FIELDS)}"
@@ -75,7 +75,7 @@ def text_like_a_decision(result: HookExecutionResult) -> str | None:
 def ask_asks_nobody(result: HookExecutionResult) -> str | None:
     """The answer ``ask``."""
     output = result.answer
-    if output is None or not result.event_name.spec.can_block or is_refusal(output):
+    if output is None or result.hook_config.acts or not result.spec.can_block or is_refusal(output):
         return None
     if "ask" not in (output.decision, (output.hook_specific_output or {}).get("permissionDecision")):
         return None
@@ -142,9 +142,9 @@ def _exit_1_for_2(result: HookExecutionResult) -> Hints:
     if result.exit_code != 1 or result.hook_config.fail_closed:
         return
     if TRACEBACK in result.stderr:
-        consequence = ', so the call goes ahead; `"failClosed": true` would block it' * result.event_name.spec.can_block
+        consequence = ', so the call goes ahead; `"failClosed": true` would block it' * result.spec.can_block
         yield f"it ended with a Python exception{consequence}"
-    elif result.event_name.spec.can_block and _object(result.stdout) is None:
+    elif result.spec.can_block and _object(result.stdout) is None:
         yield ("exit code 1 is a failure, so the call goes ahead; to block, exit with 2 and print the reason to stderr")
 
 
@@ -188,7 +188,7 @@ def _fields(result: HookExecutionResult) -> Hints:
 def _not_awaited(result: HookExecutionResult) -> Hints:
     """Report answers to an event whose caller does not wait for its hooks."""
     event, output = result.event_name, _answer(result)
-    if output is None or event.spec.awaited:
+    if output is None or result.spec.awaited:
         return
     if not output.implied:
         yield f"the agent does not wait for {event} hooks, so what they decide has no effect on it"
@@ -200,9 +200,9 @@ def _decision_without_effect(result: HookExecutionResult) -> Hints:
     event, output = result.event_name, _awaited_answer(result)
     if output is None:
         return
-    if output.is_blocking_decision() and not is_blocked(event, output):
+    if output.is_blocking_decision() and not is_blocked(result.spec, output):
         instead = "; to tell the model something, exit with 0 and print it"
-        advice = instead if Effect.ADD_CONTEXT in event.spec.effects else ""
+        advice = instead if Effect.ADD_CONTEXT in result.spec.effects else ""
         yield f"{event} cannot be blocked, so its decision has no effect{advice}"
 
 
@@ -210,8 +210,8 @@ def _field_without_effect(result: HookExecutionResult) -> Hints:
     event, output = result.event_name, _awaited_answer(result)
     if output is None:
         return
-    applied = {effect.field for effect in event.spec.effects}
-    if event.spec.output is OutputKind.BEFORE_TOOL:
+    applied = {effect.field for effect in result.spec.effects}
+    if result.spec.output is OutputKind.BEFORE_TOOL:
         applied.update(("permissionDecision", "permissionDecisionReason"))
     for name in output.hook_specific_output or ():
         if name in SPECIFIC_FIELDS and name not in applied:
@@ -220,7 +220,7 @@ def _field_without_effect(result: HookExecutionResult) -> Hints:
 
 def _answer_without_block(result: HookExecutionResult) -> Hints:
     output = _awaited_answer(result)
-    if output is None or Effect.ANSWER_FOR_MODEL not in result.event_name.spec.effects:
+    if output is None or Effect.ANSWER_FOR_MODEL not in result.spec.effects:
         return
     answers = "llm_response" in (output.hook_specific_output or {})
     if answers and not (output.is_blocking_decision() or output.should_stop_execution()):
@@ -240,7 +240,7 @@ def _answer(result: HookExecutionResult) -> DefaultHookOutput | None:
 
 def _awaited_answer(result: HookExecutionResult) -> DefaultHookOutput | None:
     """Return the output of a hook that did not fail, as the caller reads it, if the caller waits for hooks."""
-    return _answer(result) if result.event_name.spec.awaited else None
+    return _answer(result) if result.spec.awaited else None
 
 
 _ALL: Sequence[Callable[[HookExecutionResult], Hints]] = (

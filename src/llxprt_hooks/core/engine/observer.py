@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from llxprt_hooks._support.logger import debug_logger
-from llxprt_hooks.core.engine.results import is_blocked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +56,7 @@ class EventEnded:
 
     @property
     def blocked(self) -> bool:
-        return is_blocked(self.event_name, self.processed.aggregated.final_output)
+        return self.processed.aggregated.is_blocked(self.event_name)
 
 
 class HookObserver:

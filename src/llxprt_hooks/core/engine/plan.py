@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.engine.results import HookExecutionResult
     from llxprt_hooks.core.engine.runner import HookRunner
     from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
-    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.events import EventSpec, HookEventName
     from llxprt_hooks.settings.definitions import HookConfig
 
 
@@ -99,6 +99,7 @@ class ExecutionPlan:
 
     __slots__ = (
         "_engine",
+        "acts",
         "event_name",
         "fail_closed",
         "hook_configs",
@@ -128,17 +129,21 @@ class ExecutionPlan:
         """Whether a failure of the engine itself must block."""
         self.observes_only = bool(self.hook_configs) and all(config.observe for config in self.hook_configs)
         """Whether no hook can change anything, and so nothing may block because hooks cannot run."""
+        self.acts = any(config.acts and not config.observe for config in self.hook_configs)
+        """Whether callers wait for the hooks and honor what only hooks that act can decide (D-46)."""
         self.in_process = any(config.executor.in_process for config in self.hook_configs)
         """Whether any hook runs inside this process, so that its event loop matters."""
         self._engine = engine
 
-    async def fire(self, fields: Fields, base: Mapping[str, Any] | None = None) -> AggregatedHookResult:
-        """Run the hooks and merge their answers. ``base`` replaces base fields of the payload.
+    async def fire(
+        self, fields: Fields, base: Mapping[str, Any] | None = None, extras: Mapping[str, Any] | None = None
+    ) -> AggregatedHookResult:
+        """Run the hooks and merge their answers. ``base`` replaces base fields; only acting hooks get ``extras``.
 
         Callers may run on any event loop, or on none: hooks then run on the background loop.
         """
         if not loops.runs_here():
-            return await self._fire_elsewhere(fields, base)
+            return await self._fire_elsewhere(fields, base, extras)
         engine, event_name = self._engine, self.event_name
         assert engine is not None, "a plan is fired by the engine that made it"
         stage, event_id, wall_time = "translation", "", 0.0
@@ -153,7 +158,7 @@ class ExecutionPlan:
             started = time.perf_counter()
             runner = engine.runner
             execute = runner.execute_hooks_sequential if self.sequential else runner.execute_hooks_parallel
-            results = await execute(self.hook_configs, event_name, hook_input, event_id)
+            results = await execute(self.hook_configs, event_name, hook_input, event_id, extras)
             wall_time = (time.perf_counter() - started) * 1000
             stage = "aggregation"
             aggregated = engine.aggregator.aggregate_results(results, event_name)
@@ -172,11 +177,14 @@ class ExecutionPlan:
         what = str(envelope.errors[0])
         block = self._block_after(error, what)
         of = f" of {self.subject}" if self.subject else ""
-        effect = "it is blocked" if block is not None and self.event_name.spec.can_block else "hooks are skipped"
+        effect = "it is blocked" if block is not None and self.spec.can_block else "hooks are skipped"
         log = _log if self._engine is None else self._engine.log
         cause = None if isinstance(error, HiddenError) else error  # a traceback would explain nothing
         log.warning("%s%s: %s failed, %s: %s", self.event_name, of, stage, effect, error_text(error), exc_info=cause)
-        return envelope if block is None else replace(envelope, final_output=make_output(self.event_name, block))
+        if block is None:
+            return envelope
+        output = make_output(self.event_name, block)
+        return replace(envelope, final_output=output, acting=output if self.acts else None)
 
     def _block_after(self, error: Exception, what: str) -> Mapping[str, Any] | None:
         if self.observes_only:
@@ -187,9 +195,21 @@ class ExecutionPlan:
             return cannot_run_block(what)  # D-60
         return fail_closed_block(what) if self.fail_closed else None  # D-27
 
-    async def _fire_elsewhere(self, fields: Fields, base: Mapping[str, Any] | None) -> AggregatedHookResult:
+    def only_acting(self) -> ExecutionPlan:
+        """The same plan without the hooks that do not act."""
+        hooks = [config for config in self.hook_configs if config.acts]
+        return ExecutionPlan(self.event_name, hooks, self.sequential, self.subject, self._engine)
+
+    @property
+    def spec(self) -> EventSpec:
+        """The facts about the event, for these hooks."""
+        return self.event_name.spec_if(self.acts)
+
+    async def _fire_elsewhere(
+        self, fields: Fields, base: Mapping[str, Any] | None, extras: Mapping[str, Any] | None
+    ) -> AggregatedHookResult:
         try:
-            return await loops.on_asyncio(self.fire(fields, base))
+            return await loops.on_asyncio(self.fire(fields, base, extras))
         except Exception as error:
             return self.failed(error)
 
@@ -281,7 +301,9 @@ class BrokenPlan(ExecutionPlan):
         self.error = error
         self._stage = stage
 
-    async def fire(self, fields: Fields, base: Mapping[str, Any] | None = None) -> AggregatedHookResult:
+    async def fire(
+        self, fields: Fields, base: Mapping[str, Any] | None = None, extras: Mapping[str, Any] | None = None
+    ) -> AggregatedHookResult:
         return self.failed(self.error, self._stage)
 
 

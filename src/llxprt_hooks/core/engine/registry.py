@@ -12,6 +12,7 @@ import msgspec
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.settings.definitions import HookDefinition, HookScope, HookSet, read_definitions
+from llxprt_hooks.settings.hook_fields import FULL
 from llxprt_hooks.settings.matcher import InvalidMatcher, Matches, compile_matcher
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ class RegistryConfig(Protocol):
     @property
     def function_hooks(self) -> Sequence[HookDefinition]:
         """Hooks that the program registered. They run after all others."""
+
+    @property
+    def profile(self) -> str:
+        """Whether hooks act: ``full``, or ``standard``."""
 
 
 class HookRegistryEntry(msgspec.Struct):
@@ -134,9 +139,12 @@ class HookRegistry:
                 managed.append(hook_set)
             problems += found
         disabled = frozenset(self._config.disabled_hooks)
+        definitions += self._config.function_hooks
+        if self._config.profile == FULL:
+            definitions = list(map(_acting, definitions))
         entries = [
             HookRegistryEntry(definition, not disabled or definition.config.identity not in disabled)
-            for definition in (*definitions, *self._config.function_hooks)
+            for definition in definitions
         ]
         for entry in entries if managed else ():
             if entry.managed:  # only the administrator can disable it (D-36)
@@ -152,9 +160,12 @@ class HookRegistry:
     def add(self, definition: HookDefinition) -> None:
         """Register one more hook, which runs after all others; does nothing if it is registered already."""
         entries = self._initialized()
-        if any(entry.definition is definition for entry in entries):
+        if any(
+            entry.definition.number == definition.number and entry.definition.group_number is None for entry in entries
+        ):
             return
-        entry = HookRegistryEntry(definition, enabled=definition.config.identity not in self._config.disabled_hooks)
+        own = _acting(definition) if self._config.profile == FULL else definition
+        entry = HookRegistryEntry(own, enabled=own.config.identity not in self._config.disabled_hooks)
         event = definition.event_name
         # New lists: another thread may be reading the old ones.
         self._entries, self._by_event = (
@@ -199,3 +210,8 @@ class HookRegistry:
         if self._entries is None:
             raise HookRegistryNotInitializedError
         return self._entries
+
+
+def _acting(definition: HookDefinition) -> HookDefinition:
+    """Return a hook as it is under the profile ``full`` (D-46)."""
+    return msgspec.structs.replace(definition, config=msgspec.structs.replace(definition.config, acts=True))

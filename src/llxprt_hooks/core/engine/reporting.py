@@ -108,9 +108,9 @@ def _what_happened(event_name: HookEventName, result: HookExecutionResult, *, go
     error_sentence = error if error.endswith("?") else f"{error}."
     if config.observe:
         return f"{error_sentence} Ignored: the hook is in observe mode"
-    if is_blocked(event_name, result.output):
+    if is_blocked(result.spec, result.output):
         return f"{error_sentence} The call is blocked{_why_blocked(result)}"
-    if not event_name.spec.can_block or not goes_ahead:
+    if not result.spec.can_block or not goes_ahead:
         return f"{error_sentence} It counts as not run"
     key = "fail_closed=True" if config.executor.fields is None else '"failClosed": true'
     if result.exit_code == 1 and TRACEBACK not in result.stderr:  # 2 was probably meant
@@ -139,7 +139,7 @@ def _advise(
             advice.append(sentence)
     for sentence in advice:
         log.warning("%s: hook `%s`: %s", event_name, result.hook_config.identity, sentence)
-    ineffective = event_name.spec.awaited and not event_name.spec.can_block
+    ineffective = result.spec.awaited and not result.spec.can_block
     if ineffective and result.output is not None and result.output.is_blocking_decision():
         log.warning(
             "%s cannot be blocked: the decision of hook `%s` has no effect (%s)",

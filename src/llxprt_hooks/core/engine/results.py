@@ -10,7 +10,7 @@ from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.events import EventSpec, HookEventName
     from llxprt_hooks.settings.definitions import HookConfig
 
 
@@ -59,6 +59,11 @@ class HookExecutionResult:
     timed_out: bool = False
 
     @property
+    def spec(self) -> EventSpec:
+        """The facts about the event, for this hook."""
+        return self.event_name.spec_if(self.hook_config.acts)
+
+    @property
     def answer(self) -> DefaultHookOutput | None:
         """What the hook answered, whether it counts or not."""
         return self.output or self.observed
@@ -98,6 +103,12 @@ class AggregatedHookResult:
     """The single runs, in plan order."""
     decided_by: tuple[str, ...] = field(default=(), compare=False)
     """The hooks that blocked the event or stopped the agent; empty if none did, or if the engine itself failed."""
+    acting: DefaultHookOutput | None = None
+    """What the hooks that act decided together; None if none of them did."""
+
+    def is_blocked(self, event_name: HookEventName) -> bool:
+        """Whether the event is blocked: hooks decide so, and callers honor it."""
+        return is_blocked(event_name.spec, self.final_output) or is_blocked(event_name.spec.acting, self.acting)
 
     def to_dict(self) -> dict[str, Any]:
         """The result under its names on the wire."""
@@ -146,9 +157,9 @@ class ProcessedHookResult:
         )
 
 
-def is_blocked(event_name: HookEventName, output: DefaultHookOutput | None) -> bool:
+def is_blocked(spec: EventSpec, output: DefaultHookOutput | None) -> bool:
     """Whether an output blocks its event: it decides so, and callers of this event honor it (HOOK-177 to 181)."""
-    return event_name.spec.can_block and output is not None and output.is_blocking_decision()
+    return spec.can_block and output is not None and output.is_blocking_decision()
 
 
 def is_refusal(output: DefaultHookOutput | None) -> bool:

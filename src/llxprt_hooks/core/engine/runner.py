@@ -56,23 +56,34 @@ class HookRunner:
         self._runtime = Runtime(inherited, working_dir, output_limit, max_processes, warm)
 
     async def execute_hooks_parallel(
-        self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput, event_id: str = ""
+        self,
+        hook_configs: Sequence[HookConfig],
+        event_name: HookEventName,
+        hook_input: HookInput,
+        event_id: str = "",
+        extras: HookInput | None = None,
     ) -> list[HookExecutionResult]:
-        """Run all hooks at once on the same input; the results come in plan order."""
-        event_run = EventRun(event_name, hook_input, self._runtime, event_id)
+        """Run all hooks at once on the same input; the results come in plan order. Only acting hooks get ``extras``."""
+        event_run = EventRun(event_name, hook_input, self._runtime, event_id, extras)
         if len(hook_configs) == 1:
             return [await self._execute(hook_configs[0], event_run)]
-        event_run.payload()  # now: the caller may change what it gave us before all of these tasks have begun
+        for config in hook_configs:  # now: the caller may change what it gave us before all of these tasks have begun
+            event_run.seen_by(config).payload()
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._execute(config, event_run)) for config in hook_configs]
         return [task.result() for task in tasks]
 
     async def execute_hooks_sequential(
-        self, hook_configs: Sequence[HookConfig], event_name: HookEventName, hook_input: HookInput, event_id: str = ""
+        self,
+        hook_configs: Sequence[HookConfig],
+        event_name: HookEventName,
+        hook_input: HookInput,
+        event_id: str = "",
+        extras: HookInput | None = None,
     ) -> list[HookExecutionResult]:
         """Run hooks sequentially, each on the input as the ones before left it, up to the first block."""
         results: list[HookExecutionResult] = []
-        event_run = EventRun(event_name, hook_input, self._runtime, event_id)
+        event_run = EventRun(event_name, hook_input, self._runtime, event_id, extras)
         for config in hook_configs:
             result = await self._execute(config, event_run)
             results.append(result)
@@ -84,7 +95,7 @@ class HookRunner:
             if result.success:
                 changed = apply_hook_output_to_input(event_name, event_run.hook_input, result.output)
                 if changed is not event_run.hook_input:
-                    event_run = EventRun(event_name, changed, self._runtime, event_id)
+                    event_run = event_run.changed(changed)
         return results
 
     async def _execute(self, config: HookConfig, event: EventRun) -> HookExecutionResult:
@@ -102,7 +113,7 @@ class HookRunner:
             must_block, result = True, run.failed(str(refusal), refusal)
         except Exception as error:  # a hook that cannot be run has failed, and the call goes ahead (HOOK-110)
             must_block, result = is_out_of_stack(error), run.failed(config.executor.failure(config.spec, error), error)
-        if must_block and event.event_name.spec.can_block:
+        if must_block and result.spec.can_block:
             result = _blocked(result)
         elif config.fail_closed:
             result = _apply_fail_closed(result)
@@ -130,7 +141,7 @@ def apply_hook_output_to_input(
 def _apply_fail_closed(result: HookExecutionResult) -> HookExecutionResult:
     """Turn the failure of a hook with ``failClosed`` into an explicit block; an unclear answer is a failure, too."""
     error = result.error
-    if error is None and result.success and result.event_name.spec.can_block:
+    if error is None and result.success and result.spec.can_block:
         unclear = unreadable_decision(result.output)
         error = None if unclear is None else hook_failure(result.hook_config, unclear)
     if error is None:

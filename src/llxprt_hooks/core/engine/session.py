@@ -10,10 +10,15 @@ import threading
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.model.restriction import Restriction
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from llxprt_hooks.core.engine.results import AggregatedHookResult
 
 log = debug_logger("triggers")
 
@@ -40,6 +45,8 @@ class Detached:
     def __init__(self, restriction: Restriction | None = None, notes: tuple[str, ...] = ()) -> None:
         self.restriction = restriction or _FREE
         self.notes = notes
+        self.approved: set[str] = set()
+        self.continuations = 0
 
     def exchange_notes(self, delivered: tuple[str, ...], new: tuple[str, ...]) -> None:
         pass
@@ -71,10 +78,26 @@ class Session:
         self.transcript_path = transcript_path
         self.restriction = Restriction()
         """Which tools the latest answer of the model may call."""
+        self.continuations = 0
+        """How many turns in a row hooks have made the agent continue."""
         self._config = config
         self._agent: Hashable = None
         self._notes = _Notes()
         self._stop = _Stop()
+
+    @property
+    def approved(self) -> set[str]:
+        """The calls that a person has approved for the whole session, by digest."""
+        return self._notes.approved
+
+    @property
+    def start(self) -> Future[AggregatedHookResult] | None:
+        """The SessionStart hooks that act; what they add goes to the model with the first prompt."""
+        return self._notes.start
+
+    @start.setter
+    def start(self, start: Future[AggregatedHookResult] | None) -> None:
+        self._notes.start = start
 
     @property
     def stop_reason(self) -> str | None:
@@ -164,6 +187,8 @@ class _Notes:
     def __init__(self) -> None:
         self.pending: dict[Hashable, tuple[str, ...]] = {}
         self.lock = threading.Lock()
+        self.approved: set[str] = set()
+        self.start: Future[AggregatedHookResult] | None = None
 
 
 class _Stop:

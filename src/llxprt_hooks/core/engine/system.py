@@ -19,6 +19,7 @@ from llxprt_hooks.process.warm import zygotes
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from llxprt_hooks.core.calls.approval import Approver
     from llxprt_hooks.core.engine.bus_connection import BusConnection
     from llxprt_hooks.core.engine.messages import MessageBus
     from llxprt_hooks.core.engine.observer import HookObserver
@@ -66,6 +67,14 @@ class CallerConfig(HookSystemConfig, Protocol):
 
     @property
     def enable_hooks(self) -> bool: ...
+    @property
+    def approver(self) -> Approver | None:
+        """Who decides about a call if a hook that acts asks."""
+
+    @property
+    def max_continuations(self) -> int:
+        """How many turns in a row AfterAgent hooks can make the agent continue."""
+
     def get_hook_system(self) -> HookSystem | None: ...
 
 

@@ -130,13 +130,23 @@ class StartRefusedError(Exception):
 class EventRun:
     """What all hooks of one event share: the input, encoded once, and the environment at that moment."""
 
-    __slots__ = ("_payload", "environment", "event_id", "event_name", "hook_input", "runtime")
+    __slots__ = ("_for_acting", "_payload", "environment", "event_id", "event_name", "extras", "hook_input", "runtime")
 
-    def __init__(self, event_name: HookEventName, hook_input: HookInput, runtime: Runtime, event_id: str = "") -> None:
+    def __init__(
+        self,
+        event_name: HookEventName,
+        hook_input: HookInput,
+        runtime: Runtime,
+        event_id: str = "",
+        extras: HookInput | None = None,
+    ) -> None:
         self.event_name = event_name
         self.event_id = event_id
         self.hook_input = hook_input
         self.runtime = runtime
+        self.extras = extras
+        """Fields that only hooks that act receive (D-46)."""
+        self._for_acting: EventRun | None = None
         self.environment = runtime.inherited(HookScope.PROJECT)
         self._payload: bytes | None = None
 
@@ -145,6 +155,19 @@ class EventRun:
         if self._payload is None:
             self._payload = write_payload(self.hook_input)
         return self._payload
+
+    def seen_by(self, config: HookConfig) -> EventRun:
+        """The event as a hook sees it."""
+        if not self.extras or not config.acts:
+            return self
+        if self._for_acting is None:
+            fields = {**self.hook_input, **self.extras}
+            self._for_acting = EventRun(self.event_name, fields, self.runtime, self.event_id)
+        return self._for_acting
+
+    def changed(self, hook_input: HookInput) -> EventRun:
+        """The event for the next hook of a chain."""
+        return EventRun(self.event_name, hook_input, self.runtime, self.event_id, self.extras)
 
 
 _NO_PROCESS: Final = Completed()
@@ -165,6 +188,7 @@ class HookRun:
     )
 
     def __init__(self, config: HookConfig, event: EventRun) -> None:
+        event = event.seen_by(config)
         self.config = config
         self.event = event
         self.runtime = event.runtime

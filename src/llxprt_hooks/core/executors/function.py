@@ -55,7 +55,7 @@ class FunctionExecutor(Executor[FunctionSpec]):
         # What scripts get, and a copy: no function can change what the tool or another hook receives.
         payload: Any = read_json(run.payload())
         try:
-            answer = _in_thread(spec.function, payload) if spec.threaded else spec.function(payload)
+            answer = in_thread(spec.function, payload) if spec.threaded else spec.function(payload)
             if inspect.isawaitable(answer):
                 answer = await _within(answer, run.timeout_ms / 1000)
         except RecursionError as error:
@@ -110,7 +110,7 @@ async def _within(awaitable: Awaitable[Any], seconds: float) -> Any:
         return _EXPIRED
 
 
-async def _in_thread(function: HookFunction, payload: dict[str, Any]) -> Any:
+async def in_thread(function: Callable[[Any], Any], argument: Any) -> Any:
     """Call a function in a thread of its own, which a hung function cannot take from others as in a pool."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[Any] = loop.create_future()
@@ -122,7 +122,7 @@ async def _in_thread(function: HookFunction, payload: dict[str, Any]) -> Any:
 
     def work() -> None:
         try:
-            deliver(result.set_result, context.run(function, payload))
+            deliver(result.set_result, context.run(function, argument))
         except (StopIteration, *_ENDINGS) as ending:  # a future refuses it, or it would end more than the hook
             deliver(result.set_exception, RuntimeError(f"the function raised {ending!r}"))
         except Exception as error:

@@ -75,10 +75,15 @@ class AfterModelHookOutput(ModelHookOutput):
         if response := self._specific("llm_response"):
             return self.translator.from_hook_llm_response(response, base)
         reason = self.get_stop_reason()
-        if reason is None:
-            return None
-        stop = {"content": {"role": "model", "parts": [reason]}, "finishReason": "STOP"}
-        return self.translator.from_hook_llm_response({"candidates": [stop]}, base)
+        return None if reason is None else self.translator.from_hook_llm_response(_answer(reason), base)
+
+    def get_refusal(self, base: Any = None) -> Any:
+        """Return what takes the place of an answer that hooks which act have blocked: the reason (D-46)."""
+        return self.translator.from_hook_llm_response(_answer(self.get_effective_reason()), base)
+
+
+def _answer(text: str) -> dict[str, Any]:
+    return {"candidates": [{"content": {"role": "model", "parts": [text]}, "finishReason": "STOP"}]}
 
 
 class BeforeToolSelectionHookOutput(ModelHookOutput):

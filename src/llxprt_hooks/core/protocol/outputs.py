@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
-from llxprt_hooks._support.fields import FLAG, OBJECT, STRING, FieldType, checked, object_of, one_of
+from llxprt_hooks._support.fields import FLAG, OBJECT, STRING, TEXT_OR_OBJECT, FieldType, checked, object_of, one_of
 from llxprt_hooks._support.text import closest, escape_for_terminal, shorten
 from llxprt_hooks.model.answers import REQUEST, TOOL_CONFIG
 
@@ -30,6 +30,8 @@ SPECIFIC_FIELDS: Mapping[str, FieldType] = {
     "llm_request": object_of(REQUEST),
     "llm_response": OBJECT,
     "toolConfig": object_of(TOOL_CONFIG),
+    "tool_response": TEXT_OR_OBJECT,
+    "clearContext": FLAG,
 }
 """The known fields of ``hookSpecificOutput``. Others are kept as they are, because they belong to the event."""
 FIELDS: Mapping[str, FieldType] = {
@@ -136,6 +138,11 @@ class DefaultHookOutput:
         """The compatibility field ``permissionDecision``, in the output of the event that honors it."""
         return None
 
+    def asks(self) -> bool:
+        """Whether the hook wants a person to be asked, and does not refuse the call itself."""
+        asked = "ask" in (self.decision, self.permission_decision)
+        return asked and not self.is_blocking_decision() and not self.should_stop_execution()
+
     def is_blocking_decision(self) -> bool:
         """Whether the decision is "block" or "deny"."""
         return self.decision in BLOCKING
@@ -159,6 +166,15 @@ class DefaultHookOutput:
         """Return the text that the hook adds for the model."""
         context: str | None = self._specific("additionalContext")
         return context
+
+    def get_tool_response(self) -> str | dict[str, Any] | None:
+        """Return what a hook that acts puts in the place of a tool's result: text, or some of its fields."""
+        response: str | dict[str, Any] | None = self._specific("tool_response")
+        return response
+
+    def clears_context(self) -> bool:
+        """Whether a hook that acts wants the conversation to be cleared."""
+        return self._specific("clearContext") is True
 
     def get_blocking_error(self) -> BlockingError:
         """Return whether this blocks, and the effective reason if it does."""

@@ -24,7 +24,7 @@ def deny(reason: str) -> Reply:
 
 
 def ask(reason: str) -> Reply:
-    """Reserved: nobody is asked, and the call goes ahead (HOOK-182). To block it, use ``deny``."""
+    """Let the program's approver decide, with the profile ``full``. Without it, the call goes ahead (HOOK-182)."""
     return {"decision": "ask", "reason": reason}
 
 
@@ -39,5 +39,30 @@ def rewrite(**tool_input: Any) -> Reply:
 
 
 def context(text: str) -> Reply:
-    """Add text to what the model reads of a tool's result."""
+    """Add text to what the model reads: of a tool's result or, with the profile ``full``, of a prompt."""
     return {"hookSpecificOutput": {"additionalContext": text}}
+
+
+def replace_result(value: str | Mapping[str, Any]) -> Reply:
+    """Replace a tool's result by text, or by the given fields of it, with the profile ``full``."""
+    return {"hookSpecificOutput": {"tool_response": value}}
+
+
+def replace_answer(text: str) -> Reply:
+    """Replace the model's answer. Before the model is called, that takes a block or the profile ``full``."""
+    return {"hookSpecificOutput": {"llm_response": {"text": text}}}
+
+
+def change_request(**fields: Any) -> Reply:
+    """Change these fields of a model request: ``model``, ``messages``, ``config`` or ``toolConfig``."""
+    return {"hookSpecificOutput": {"llm_request": fields}}
+
+
+def restrict(*names: str, mode: str = "AUTO") -> Reply:
+    """Let the model call only these tools. The mode ``NONE`` allows no tool, ``ANY`` demands a call."""
+    return {"hookSpecificOutput": {"toolConfig": {"mode": mode, "allowedFunctionNames": list(names)}}}
+
+
+def message(text: str) -> Reply:
+    """Say something to the model, and never to the user."""
+    return {"systemMessage": text}

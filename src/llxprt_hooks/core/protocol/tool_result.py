@@ -25,6 +25,8 @@ class ToolResult:
     """What hooks added for the model. It is also at the end of ``llm_content`` if that is text (D-40)."""
     decided_by: tuple[str, ...] = field(default=(), compare=False)
     """The hooks that blocked the call or stopped the agent."""
+    replaced: bool = field(default=False, compare=False)
+    """Whether hooks put this in the place of what the tool returned."""
 
     @classmethod
     def failure(cls, message: str, kind: str | None = None) -> ToolResult:
@@ -40,6 +42,15 @@ class ToolResult:
             "metadata": self.metadata or {},
         }
         return fields if self.error is None else {**fields, "error": self.error}
+
+
+RESULT_FIELDS: Mapping[str, str] = {
+    "llmContent": "llm_content",
+    "returnDisplay": "return_display",
+    "metadata": "metadata",
+    "error": "error",
+}
+"""The fields of a result as hooks see them."""
 
 
 def with_text(llm_content: Any, text: str) -> Any:

@@ -92,7 +92,7 @@ def _decision(event_name: HookEventName, output: DefaultHookOutput | None, *, fa
     """Return the decision of a hook or an event; of the fields it changes, only the names."""
     if output is None:
         return {"blocked": False, "stopped": False, "reason": None, "effects": []}
-    blocked = is_blocked(event_name, output)
+    blocked = is_blocked(event_name.spec, output)
     counts = blocked or not failed  # a failed hook has no other effect
     reason = output.get_effective_reason() if blocked else output.get_stop_reason()
     changed = sorted(output.hook_specific_output or {}) if counts else []

@@ -60,7 +60,7 @@ class Metrics:
 def outcome(event: str, result: AggregatedHookResult) -> str:
     """Return the result of an event in one word."""
     output = result.final_output
-    if output is not None and event != UNKNOWN and is_blocked(HookEventName(event), output):
+    if output is not None and event != UNKNOWN and is_blocked(HookEventName(event).spec, output):
         return "blocked"
     if output is not None and output.should_stop_execution():
         return "stopped"

@@ -1,0 +1,85 @@
+"""Asking a person: what a hook's ``ask`` means where hooks act (D-46).
+
+The program's approver is asked once per call, after all hooks, with the arguments that the tool would get. Nobody to
+ask, an approver that fails and any answer but yes are a no.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from llxprt_hooks._support.json_codec import write_json
+from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.core import loops
+from llxprt_hooks.core.engine.results import error_text
+from llxprt_hooks.core.executors.function import in_thread
+
+if TYPE_CHECKING:
+    from llxprt_hooks.core.engine.session import Detached, Session
+
+log = debug_logger("triggers")
+
+
+class Approval(Enum):
+    """What an approver may answer, besides True and False."""
+
+    FOR_SESSION = "for this session"
+    """Yes, and do not ask again in this session about the same tool with the same arguments."""
+
+
+@dataclass(frozen=True)
+class ApprovalRequest:
+    """What a person is asked."""
+
+    tool_name: str
+    tool_input: dict[str, Any]
+    """The arguments that the tool would get."""
+    reason: str
+    """Why the hook asks."""
+    hook: str
+    """The name of the hook that asks."""
+    session_id: str
+    tool_use_id: str | None = None
+    """The framework's id of the call, where it is known."""
+
+    @cached_property
+    def digest(self) -> str:
+        """What an approval is for: the same tool with the same arguments."""
+        return hashlib.sha256(write_json([self.tool_name, self.tool_input])).hexdigest()
+
+
+Answer: TypeAlias = bool | Approval
+Approver: TypeAlias = Callable[[ApprovalRequest], Answer | Awaitable[Answer]]
+"""Decides about a call, for example by asking a person. Hook timeouts do not apply to it."""
+
+_NOBODY: Final = "nobody could be asked: the program has no approver"
+_REFUSED: Final = "the answer was no"
+
+
+async def refusal(approver: Approver | None, request: ApprovalRequest, session: Session | Detached) -> str | None:
+    """Ask, and return why the call must not run; None if it may."""
+    if request.digest in session.approved:
+        return None
+    if approver is None:
+        return f"{request.reason} ({_NOBODY})"
+    try:
+        answer = await _asked(approver, request)
+    except Exception as error:
+        log.warning("the approver failed, so the call is denied: %s", error_text(error), exc_info=True)
+        return f"{request.reason} (nobody could be asked: the approver failed: {error_text(error)})"
+    if answer is Approval.FOR_SESSION:
+        session.approved.add(request.digest)
+        return None
+    return None if answer is True else f"{request.reason} ({_REFUSED})"
+
+
+async def _asked(approver: Approver, request: ApprovalRequest) -> Any:
+    """Ask where the caller runs. A function may wait for a person, so it must not delay an event loop."""
+    if loops.runs_here():
+        return await in_thread(approver, request)
+    return await loops.resolved_here(approver(request))
