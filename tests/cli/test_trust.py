@@ -86,7 +86,7 @@ def test_problems_of_approved_hooks_are_reported(guarded: CliProject) -> None:
 
 
 @pytest.mark.parametrize("tools", [None, ["write_note"]])
-def test_a_matcher_for_a_tool_of_ones_own_is_no_problem(guarded: CliProject, tools: list[str] | None) -> None:
+def test_a_matcher_for_a_tool_of_ones_own_is_fine(guarded: CliProject, tools: list[str] | None) -> None:
     hook = {"type": "command", "command": "./guard.sh"}
     group = {"matcher": "^write_note$", "hooks": [hook]}
     named = {} if tools is None else {"hooksConfig": {"tools": tools}}

@@ -449,6 +449,20 @@ async def test_a_blocked_answer_is_replaced_by_the_reason_and_calls_nothing() ->
 # What holds for every event.
 
 
+@pytest.mark.parametrize("sequential", [False, True])
+async def test_a_deny_beats_an_allow_of_a_later_hook_in_model_events_too(sequential: bool) -> None:
+    def said(answer: str) -> dict[str, str]:
+        return {"type": "command", "command": f"echo '{answer}'"}
+
+    def group(*answers: str) -> list[dict[str, Any]]:
+        return [{"sequential": sequential, "hooks": list(map(said, answers))}]
+
+    settings = {"BeforeModel": group('{"decision": "deny", "reason": "no"}', '{"decision": "allow"}')}
+    hooks = Hooks(Config(profile="full", enable_hooks=True, hooks=settings))
+    result: Any = await hooks.call_model(REQUEST, lambda request: RESPONSE, translator="openai-chat")
+    assert (result.blocked, result.reason) == (True, "no")
+
+
 @pytest.mark.parametrize("event", ["BeforeAgent", "AfterTool"])
 async def test_a_failure_blocks_only_with_fail_closed(event: str) -> None:
     def broken(payload: dict[str, Any]) -> None:

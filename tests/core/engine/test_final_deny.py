@@ -171,7 +171,7 @@ def test_only_a_managed_hook_undoes_the_block_of_a_managed_hook() -> None:
         output = merged(
             BEFORE_MODEL, [replace(each, hook_config=config) for each, config in zip(results, configs, strict=True)]
         )
-        return is_blocked(BEFORE_MODEL, output)
+        return is_blocked(BEFORE_MODEL.spec, output)
 
     assert blocks((deny, True), (allow, False))
     assert not blocks((deny, True), (allow, True))

@@ -74,7 +74,7 @@ class HookAggregator:
 
 
 class _Answer(NamedTuple):
-    """An output that counts, and how firmly its decision stands among later ones in a model event (D-05)."""
+    """An output that counts, and how firm its decision is among later ones in a model event (D-05)."""
 
     output: DefaultHookOutput
     is_final: bool

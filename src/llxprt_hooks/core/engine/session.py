@@ -82,22 +82,23 @@ class Session:
         """How many turns in a row hooks have made the agent continue."""
         self._config = config
         self._agent: Hashable = None
+        self._conversation = _Conversation()
         self._notes = _Notes()
         self._stop = _Stop()
 
     @property
     def approved(self) -> set[str]:
         """The calls that a person has approved for the whole session, by digest."""
-        return self._notes.approved
+        return self._conversation.approved
 
     @property
     def start(self) -> Future[AggregatedHookResult] | None:
         """The SessionStart hooks that act; what they add goes to the model with the first prompt."""
-        return self._notes.start
+        return self._conversation.start
 
     @start.setter
     def start(self, start: Future[AggregatedHookResult] | None) -> None:
-        self._notes.start = start
+        self._conversation.start = start
 
     @property
     def stop_reason(self) -> str | None:
@@ -136,7 +137,7 @@ class Session:
 
     def next_run(self) -> Session:
         """Start a new run of this conversation. Runs share notes; a stop ends only its own run."""
-        run = Session(self._config, self.session_id, self.transcript_path)
+        run = self._run()
         run._agent, run._notes = self._agent, self._notes
         return run
 
@@ -145,8 +146,13 @@ class Session:
 
         Its model has its own restriction, and its requests their own notes.
         """
-        run = Session(self._config, self.session_id, self.transcript_path)
+        run = self._run()
         run._stop = self._stop
+        return run
+
+    def _run(self) -> Session:
+        run = Session(self._config, self.session_id, self.transcript_path)
+        run._conversation = self._conversation
         return run
 
     def part_of(self, agent: Hashable) -> Session:
@@ -181,14 +187,20 @@ class Session:
             _current.set(entered.outer)
 
 
+class _Conversation:
+    """What all runs of a conversation share."""
+
+    def __init__(self) -> None:
+        self.approved: set[str] = set()
+        self.start: Future[AggregatedHookResult] | None = None
+
+
 class _Notes:
     """What the runs of a conversation share: what each of its agents is to be told."""
 
     def __init__(self) -> None:
         self.pending: dict[Hashable, tuple[str, ...]] = {}
         self.lock = threading.Lock()
-        self.approved: set[str] = set()
-        self.start: Future[AggregatedHookResult] | None = None
 
 
 class _Stop:
