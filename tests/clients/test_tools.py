@@ -40,10 +40,6 @@ def test_results_have_the_form_that_the_api_expects(driver: Driver) -> None:
     )
 
 
-def test_an_answer_without_calls_has_no_results(driver: Driver) -> None:
-    assert driver.run_tools(driver.create(), {}) == []
-
-
 def test_text_of_hooks_is_a_part_of_its_own_next_to_parts(driver: Driver) -> None:
     driver.hooks.on("AfterTool", lambda payload: context("it is old"))
     part = {"type": "image", "source": "…"}
@@ -178,20 +174,6 @@ def test_aliases_are_the_names_that_hooks_see(driver: Driver) -> None:
     assert "rm may not be called now" in content(results[1])
     if not isinstance(driver, MessagesDriver):
         assert set(requests[0]["allowedFunctionNames"]) == {"run_shell_command", "glob"}
-
-
-async def test_calls_run_in_parallel() -> None:
-    both = asyncio.Barrier(2)
-
-    async def meet(path: str) -> str:
-        await both.wait()
-        return path
-
-    hooks = AnthropicHooks()
-    hooks.hooks.on("BeforeTool", lambda payload: None)
-    blocks = [{"type": "tool_use", "id": name, "name": "meet", "input": {"path": name}} for name in "ab"]
-    results = await asyncio.wait_for(hooks.arun_tool_uses(blocks, {"meet": meet}), 10)
-    assert [result["content"] for result in results] == ["a", "b"]
 
 
 async def test_if_one_call_fails_the_others_are_cancelled() -> None:

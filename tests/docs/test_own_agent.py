@@ -1,4 +1,4 @@
-"""The agent of own-agent.md, exactly as on the page: every effect that a hook can have works in it."""
+"""The agent of own-agent.md, exactly as on the page: its loop applies the effects of hooks."""
 
 from __future__ import annotations
 
@@ -101,22 +101,6 @@ EFFECTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         {"BeforeToolSelection": says({"toolConfig": {"mode": "NONE"}})},
         refused("weather may not be called now. No tool is allowed."),
     ),
-    "BeforeToolSelection: another tool": (
-        {"BeforeToolSelection": says({"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["glob"]}})},
-        refused("weather may not be called now. Allowed tools: glob."),
-    ),
-    "BeforeToolSelection: this tool": (
-        {"BeforeToolSelection": says({"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["weather"]}})},
-        (ASKED, *RAN, *TOLD),
-    ),
-    "BeforeToolSelection: no event for a call that is not allowed": (
-        {"BeforeToolSelection": once(says({"toolConfig": {"mode": "NONE"}})), "BeforeTool": says(**STOP)},
-        refused("weather may not be called now. No tool is allowed."),
-    ),
-    "BeforeToolSelection: a message": (
-        {"BeforeToolSelection": once("echo Be brief.")},
-        (f"{ASKED} | [System] Be brief.", *RAN, *TOLD),
-    ),
     "BeforeToolSelection: a stop": ({"BeforeToolSelection": says(**STOP)}, ("stopped: enough",)),
     "BeforeModel: a block": (
         {"BeforeModel": "echo 'not today' >&2; exit 2"},
@@ -138,15 +122,6 @@ EFFECTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         {"BeforeModel": once(says({"llm_request": {"messages": [{"role": "user", "content": "Rain?"}]}}))},
         ("> model: Rain?", *RAN, *TOLD),
     ),
-    "BeforeModel: a restriction": (
-        {"BeforeModel": once(says({"llm_request": {"toolConfig": {"mode": "NONE"}}}))},
-        refused("weather may not be called now. No tool is allowed."),
-    ),
-    "BeforeModel: a message": (
-        {"BeforeModel": once("echo Be brief.")},
-        (f"{ASKED} | [System] Be brief.", *RAN, *TOLD),
-    ),
-    "BeforeModel: a stop": ({"BeforeModel": says(**STOP)}, ("stopped: enough",)),
     "BeforeModel: a stop with an answer": ({"BeforeModel": says(HELLO, **STOP)}, ("hello", "stopped: enough")),
     "AfterModel: another answer": ({"AfterModel": says(HELLO)}, (ASKED, "hello")),
     "AfterModel: an answer that is not shown": (
@@ -158,10 +133,6 @@ EFFECTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         (ASKED, *RAN, f"{TOLD[0]} | [System] Be brief.", TOLD[1], "[System] Be brief."),
     ),
     "AfterModel: a stop": ({"AfterModel": says(**STOP)}, (ASKED, "enough", "stopped: enough")),
-    "AfterModel: a stop that is not shown": (
-        {"AfterModel": says(**STOP, suppressOutput=True)},
-        (ASKED, "stopped: enough"),
-    ),
     "BeforeTool: a block": (
         {"BeforeTool": "echo 'not today' >&2; exit 2"},
         refused("not today"),
@@ -170,18 +141,10 @@ EFFECTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         {"BeforeTool": says({"tool_input": {"city": "Oslo"}})},
         tuple(line.replace("Rome", "Oslo") for line in (ASKED, *RAN, *TOLD)),
     ),
-    "BeforeTool: a message": (
-        {"BeforeTool": "echo Be brief."},
-        (ASKED, *RAN, TOLD[0], "", "[System] Be brief.", TOLD[1], "", "[System] Be brief."),
-    ),
     "BeforeTool: a stop": ({"BeforeTool": says(**STOP)}, (ASKED, "enough", "stopped: enough")),
     "AfterTool: more to read": (
         {"AfterTool": says({"additionalContext": "(yesterday)"})},
         (ASKED, *RAN, TOLD[0], "", "(yesterday)", TOLD[1], "", "(yesterday)"),
-    ),
-    "AfterTool: a message": (
-        {"AfterTool": "echo Be brief."},
-        (ASKED, *RAN, TOLD[0], "", "[System] Be brief.", TOLD[1], "", "[System] Be brief."),
     ),
     "AfterTool: a result that is not shown": (
         {"AfterTool": says(suppressOutput=True)},
@@ -192,7 +155,7 @@ EFFECTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("hooks", "expected"), EFFECTS.values(), ids=EFFECTS)
-async def test_every_effect_of_a_hook(
+async def test_an_effect_of_a_hook(
     hooks: dict[str, str],
     expected: tuple[str, ...],
     page: ModuleType,

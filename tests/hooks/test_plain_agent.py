@@ -140,45 +140,6 @@ async def test_a_trigger_warns_that_hooks_are_off(project: EngineProject, warnin
 # Tools.
 
 
-@pytest.mark.parametrize("is_async", [True, False])
-async def test_a_tool_runs_with_its_hooks(project: EngineProject, is_async: bool) -> None:
-    events = {"BeforeTool": project.hook("before", says(tool_input={"b": 2})), "AfterTool": project.hook("after", "m")}
-    hooks = Hooks(project.config(events))
-
-    async def tool(args: dict[str, Any]) -> str:
-        return f"got {args}"
-
-    def sync_tool(args: dict[str, Any]) -> str:
-        return f"got {args}"
-
-    result = await hooks.run_tool("any", {"a": 1}, tool if is_async else sync_tool)
-    assert result.llm_content == "got {'a': 1, 'b': 2}\n\n[System] m"
-
-
-@pytest.mark.parametrize("matcher", [None, "other"])
-async def test_without_a_hook_for_it_a_tool_is_only_called(matcher: str | None) -> None:
-    hooks = Hooks()
-    if matcher:
-        hooks.on("BeforeTool", lambda payload: deny("never"), matcher=matcher)
-    given: dict[str, Any] = {}
-    result = ToolResult("x")
-    assert await hooks.run_tool("any", given, lambda args: result if args is given else None) is result
-
-
-async def test_the_two_halves_for_a_framework_that_runs_the_tool_itself() -> None:
-    hooks = Hooks()
-    hooks.on("BeforeTool", lambda payload: rewrite(b=2) if payload["tool_name"] == "write" else deny("no"))
-    hooks.on("AfterTool", lambda payload: context(str(payload["tool_response"]["llmContent"])))
-    call = hooks.tool_call("write", {"a": 1})
-    assert await call.before() is None
-    assert (call.name, call.input) == ("write", {"a": 1, "b": 2})
-    result = await call.after({"status": "ok"})
-    assert (result.llm_content, result.additions) == ({"status": "ok"}, ["{'status': 'ok'}"])
-    refused = await hooks.tool_call("delete", {}).before()
-    assert refused is not None
-    assert refused.llm_content == "no"
-
-
 @pytest.mark.requirement("HOOK-159")
 @pytest.mark.parametrize("sync", [False, True])
 async def test_a_call_that_did_not_run_for_another_reason_keeps_what_hooks_say_to_the_model(sync: bool) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llxprt_hooks import Config, HookEventName, execute_tool_with_hooks
+from llxprt_hooks import HookEventName
 from llxprt_hooks.settings.matcher import compile_matcher
 from tests.support.hooks import SUBJECTS, planned, registry_of
 from tests.support.replies import group
@@ -94,12 +92,6 @@ def test_no_matcher_an_empty_one_and_a_star_select_every_tool(
     assert planned(registry_of({event_name: [group("check", **fields)]}), event_name, name) == ["check"]
 
 
-@pytest.mark.parametrize("name", ["\ud800", "a\udfffb", "\udc00\ud800", "x" + "\ud800" * 10])
-@pytest.mark.parametrize("matcher", ["a.b", "^x", "[^a]", "\ud800", "(\ud800", r"[\ud800-\udfff]", r"\W"])
-def test_a_lone_surrogate_in_a_tool_name_or_a_matcher_never_raises(matcher: str, name: str) -> None:
-    assert compile_matcher(HookEventName.BEFORE_TOOL, matcher)(name) in (True, False)
-
-
 @pytest.mark.parametrize(
     ("matcher", "name", "matches"),
     [
@@ -120,14 +112,6 @@ def test_a_guard_is_not_evaded_by_a_lone_surrogate_in_the_tool_name(matcher: str
 def test_no_matcher_and_no_tool_name_ever_raise(matcher: str, name: str) -> None:
     for event_name in HookEventName:
         assert compile_matcher(event_name, matcher)(name) in (True, False)
-
-
-@given(text=st.text("abc_-019XYZ", min_size=1, max_size=8), around=st.text("abc_-019XYZ", max_size=8))
-def test_a_plain_name_selects_every_tool_that_contains_it(text: str, around: str) -> None:
-    matches = compile_matcher(HookEventName.BEFORE_TOOL, text)
-
-    assert matches(around + text + around)
-    assert matches(around) is (text in around)
 
 
 @pytest.mark.parametrize(
@@ -207,17 +191,6 @@ def test_what_javascript_does_not_trim_counts(character: str) -> None:
     registry = registry_of({HookEventName.BEFORE_TOOL: [group("check", matcher=f"write_file{character}")]})
 
     assert planned(registry, HookEventName.BEFORE_TOOL, "write_file") == []
-
-
-@pytest.mark.requirement("HOOK-087", "HOOK-089")
-@pytest.mark.parametrize("matcher", ["write_file ", "\twrite_file", " "])
-async def test_a_guard_with_white_space_around_its_matcher_guards(tmp_path: Path, matcher: str) -> None:
-    hooks = {"BeforeTool": [group("echo not here >&2; exit 2", matcher=matcher)]}
-    config = Config(enable_hooks=True, working_dir=tmp_path, hooks=hooks)
-
-    result = await execute_tool_with_hooks(config, "write_file", {}, lambda _: "written")
-
-    assert result.llm_content == "not here"
 
 
 MODEL_EVENTS = (HookEventName.BEFORE_MODEL, HookEventName.AFTER_MODEL, HookEventName.BEFORE_TOOL_SELECTION)

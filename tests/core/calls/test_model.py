@@ -281,13 +281,6 @@ async def test_a_changed_response_is_used_instead(
     assert llm_response.text == "A dog, asleep."
 
 
-@pytest.mark.requirement("HOOK-047", "HOOK-180")
-async def test_a_new_response_replaces_the_one_of_the_model(after_model: FireAfterModel, genai: ModuleType) -> None:
-    result = await after_model(specific(llm_response={"text": "something else"}))
-    assert isinstance(result.response, genai.GenerateContentResponse)
-    assert result.response.text == "something else"
-
-
 @pytest.fixture
 def echoing(project: EngineProject, llm_request: GenerateContentParameters, genai: ModuleType) -> Echoing:
     """Return the result of an AfterModel hook that returns the response it was shown, after changing it."""
@@ -421,29 +414,6 @@ async def test_allowed_names_go_into_the_tool_config_and_the_tools_stay_complete
     assert llm_request.config.tool_config.function_calling_config.allowed_function_names is None
 
 
-@pytest.mark.requirement("HOOK-056", "HOOK-181")
-@pytest.mark.parametrize("mode", ["ANY", "NONE"])
-async def test_a_mode_goes_into_the_tool_config(
-    selection: FireSelection, genai: ModuleType, llm_request: GenerateContentParameters, mode: str
-) -> None:
-    result = await selection(specific(toolConfig={"mode": mode}))
-    assert result.tool_config is not None
-    assert result.tool_config.function_calling_config.mode == genai.FunctionCallingConfigMode[mode]
-    assert result.tools is llm_request.config.tools
-
-
-@pytest.mark.requirement("HOOK-056", "HOOK-181")
-async def test_the_mode_auto_replaces_another_one(
-    selection: FireSelection, genai: ModuleType, llm_request: GenerateContentParameters
-) -> None:
-    calling = genai.FunctionCallingConfig(mode=genai.FunctionCallingConfigMode.ANY)
-    config = llm_request.config.model_copy(update={"tool_config": genai.ToolConfig(function_calling_config=calling)})
-    request = GenerateContentParameters(llm_request.model, llm_request.contents, config)
-    result = await selection(specific(toolConfig={"mode": "AUTO"}), request)
-    assert result.tool_config is not None
-    assert result.tool_config.function_calling_config.mode == genai.FunctionCallingConfigMode.AUTO
-
-
 @pytest.mark.requirement("HOOK-057", "HOOK-181")
 @pytest.mark.parametrize(
     "tool_config", [{"mode": "NONE"}, {"mode": "NONE", "allowedFunctionNames": ["glob"]}, {"allowedFunctionNames": []}]
@@ -466,20 +436,6 @@ async def test_a_request_without_a_configuration_can_be_restricted_too(
     assert result.tool_config is not None
     assert result.tool_config.function_calling_config.allowed_function_names == ["glob"]
     assert result.tools is None
-
-
-@pytest.mark.requirement("HOOK-055")
-@pytest.mark.parametrize("spelling", ["tool_config", "toolConfig"])
-async def test_a_configuration_that_is_a_dict_can_be_restricted_too(
-    selection: FireSelection, genai: ModuleType, spelling: str
-) -> None:
-    tools = [{"function_declarations": [{"name": "glob"}]}]
-    config = {spelling: {"function_calling_config": {"mode": "ANY"}}, "tools": tools}
-    request = GenerateContentParameters("gemini-3-flash", "Hello", config)
-    result = await selection(specific(toolConfig={"allowedFunctionNames": ["glob"]}), request)
-    assert result.tool_config is not None
-    assert result.tool_config.function_calling_config.mode == genai.FunctionCallingConfigMode.ANY
-    assert result.tools is tools
 
 
 @pytest.mark.requirement("HOOK-058", "HOOK-181", "DELTA-HAPP-002")

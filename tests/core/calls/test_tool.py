@@ -23,7 +23,7 @@ from llxprt_hooks import (
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from tests.support.engine_project import EngineProject, Ready
+    from tests.support.engine_project import EngineProject
 
 RunTool = Callable[..., Awaitable[ToolResult]]
 
@@ -205,19 +205,6 @@ async def test_a_stop_after_the_tool_keeps_its_result_and_reaches_the_caller(
     assert result.stop_reason == stop_reason
 
 
-@pytest.mark.requirement("DELTA-HAPP-001", "DELTA-HRUN-004")
-@pytest.mark.parametrize(("fields", "stop_reason"), STOPS)
-async def test_the_wrapper_and_the_central_reading_agree_on_the_stop_reason(
-    project: EngineProject, run: RunTool, ready: Ready, fields: dict[str, Any], stop_reason: str
-) -> None:
-    handler = await ready(project.config({"AfterTool": project.hook("central", {"continue": False, **fields})}))
-    aggregated = await handler.fire_after_tool_event("write_file", GIVEN, {"llmContent": "done"})
-    processed = handler.process_common_hook_output_fields(aggregated)
-    result = await run(after={"continue": False, **fields})
-    assert processed.should_stop
-    assert processed.stop_reason == result.stop_reason == stop_reason
-
-
 @pytest.mark.requirement("HOOK-131", "HOOK-178", "HOOK-159", "HOOK-217")
 @pytest.mark.parametrize(
     ("content", "expected"),
@@ -269,18 +256,6 @@ async def test_a_system_message_joins_a_tool_that_gave_nothing(run: RunTool) -> 
     assert result.llm_content == "\n\n[System] m"
 
 
-@pytest.mark.requirement("HOOK-131")
-async def test_plain_text_of_a_hook_is_a_system_message(run: RunTool) -> None:
-    assert (await run(after="looks fine")).llm_content == "done\n\n[System] looks fine"
-
-
-@pytest.mark.requirement("HOOK-159")
-async def test_a_system_message_of_a_before_tool_hook_reaches_the_model_with_the_result(run: RunTool) -> None:
-    result = await run(before={"systemMessage": "from before"}, after={"systemMessage": "from after"})
-    assert result.llm_content == "done\n\n[System] from before\n\n[System] from after"
-    assert (await run(before={"systemMessage": "alone"})).llm_content == "done\n\n[System] alone"
-
-
 @pytest.mark.requirement("HOOK-159")
 @pytest.mark.parametrize("said", [{"decision": "deny", "reason": "no"}, {"continue": False, "stopReason": "no"}])
 async def test_a_system_message_of_a_blocked_tool_reaches_the_model_and_no_screen(
@@ -303,16 +278,6 @@ async def test_a_suppressed_result_reaches_the_model_but_is_not_to_be_displayed(
 async def test_a_tool_that_suppresses_its_own_display_stays_suppressed(run: RunTool) -> None:
     result = await run(after={"suppressOutput": False}, tool=Tool(ToolResult("x", suppress_display=True)))
     assert result.suppress_display is True
-
-
-@pytest.mark.requirement("HOOK-178", "HOOK-217")
-async def test_additional_context_is_appended_for_the_model(run: RunTool) -> None:
-    after = {"hookSpecificOutput": {"additionalContext": "see also b.txt"}}
-    result = await run(after=after, tool=Tool(ToolResult("done", "shown")))
-    assert result.llm_content.startswith("done")
-    assert result.llm_content.endswith("see also b.txt")
-    assert result.return_display == "shown"
-    assert (await run(after=after, tool=Tool(ToolResult("")))).llm_content.endswith("see also b.txt")
 
 
 @pytest.mark.requirement("HOOK-178", "HOOK-217", "HOOK-156")
@@ -522,18 +487,3 @@ def test_no_caller_in_the_package_discards_the_result_of_a_trigger() -> None:
     ]
     assert len(calls) >= 7
     assert [where for where, is_discarded in calls if is_discarded] == []
-
-
-@pytest.mark.requirement("HOOK-134")
-async def test_the_wrapper_waits_for_its_hooks_and_applies_what_they_say(project: EngineProject) -> None:
-    slow = "sleep 0.2"
-    config = project.config(
-        {
-            "BeforeTool": project.hook("before", {"hookSpecificOutput": {"tool_input": {"a": 2}}}, first=slow),
-            "AfterTool": project.hook("after", {"systemMessage": "waited"}, first=slow),
-        }
-    )
-    tool = Tool()
-    result = await execute_tool_with_hooks(config, "write_file", {"a": 1}, tool)
-    assert tool.calls == [{"a": 2}]
-    assert result.llm_content == "done\n\n[System] waited"

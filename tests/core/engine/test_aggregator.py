@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-from itertools import permutations
 from typing import Any
 
 import pytest
@@ -59,24 +58,6 @@ def test_a_single_block_blocks_at_any_position(event: HookEventName, block: Comp
 
     for place in range(len(others) + 1):
         assert merged(event, *others[:place], block, *others[place:]).is_blocking_decision()
-
-
-@pytest.mark.requirement("HOOK-092", "HOOK-190")
-@or_events
-def test_without_a_block_nothing_is_blocked(event: HookEventName) -> None:
-    assert not merged(event, ALLOW, printed({}), said("text"), printed({"decision": "approve"})).is_blocking_decision()
-
-
-@pytest.mark.requirement("HOOK-092", "HOOK-097")
-@or_events
-@pytest.mark.parametrize(
-    ("fields", "decision"),
-    [({"reason": "fine"}, "allow"), ({"decision": "approve"}, "allow"), ({"continue": False}, None)],
-)
-def test_without_a_block_the_decision_is_allow_unless_a_hook_stops(
-    event: HookEventName, fields: dict[str, Any], decision: str | None
-) -> None:
-    assert merged(event, printed(fields), printed({"systemMessage": "m"})).decision == decision
 
 
 @pytest.mark.requirement("HOOK-093", "HOOK-190")
@@ -227,13 +208,6 @@ def test_the_decision_does_not_depend_on_the_number_of_hooks(
         assert merged(event, *others, *map(printed, outputs)).decision == decision
 
 
-@or_events
-def test_one_output_is_merged_as_several_are(event: HookEventName) -> None:
-    fields = {"continue": True, "stopReason": "not mine", "suppressOutput": False, "reason": "why"}
-
-    assert merged(event, printed(fields)) == merged(event, printed(fields), printed({}))
-
-
 @pytest.mark.requirement("HOOK-208", "HOOK-094", "HOOK-095", "HOOK-096")
 def test_context_message_and_suppression_of_several_hooks_all_take_effect() -> None:
     output = merged(
@@ -368,68 +342,11 @@ def test_an_implied_allow_never_undoes_an_explicit_block(
         assert output.get_blocking_error() == (True, "policy")
 
 
-@model_events
-def test_plain_text_alone_allows_and_its_message_is_kept(event: HookEventName) -> None:
-    assert merged(event, said("text")).to_dict() == {"decision": "allow", "systemMessage": "text"}
-
-
 # Tool selection: union
 
 
 def tool_config(*tool_configs: dict[str, Any]) -> Any:
     return specific(SELECTION, *({"toolConfig": each} for each in tool_configs)).get("toolConfig")
-
-
-@pytest.mark.requirement("HOOK-099", "HOOK-102", "HOOK-190", "HOOK-210")
-def test_the_allowed_names_of_all_hooks_are_united_and_sorted() -> None:
-    merged_config = tool_config(
-        {"allowedFunctionNames": ["write_file", "read_file"]},
-        {"allowedFunctionNames": ["glob", "read_file", "Zed", "éclair"]},
-        {"mode": "AUTO"},
-    )
-
-    assert merged_config["allowedFunctionNames"] == ["Zed", "glob", "read_file", "write_file", "éclair"]
-
-
-@pytest.mark.requirement("HOOK-102", "HOOK-210")
-def test_the_allowed_names_of_a_single_hook_are_sorted_too() -> None:
-    assert tool_config({"allowedFunctionNames": ["b", "a", "b"]})["allowedFunctionNames"] == ["a", "b"]
-
-
-@pytest.mark.requirement("HOOK-100", "HOOK-190", "HOOK-210")
-@pytest.mark.parametrize(
-    ("modes", "strictest"),
-    [
-        (("AUTO", "ANY", "NONE"), "NONE"),
-        (("AUTO", "ANY"), "ANY"),
-        (("AUTO", "NONE"), "NONE"),
-        (("ANY", "NONE"), "NONE"),
-        (("AUTO", "AUTO"), "AUTO"),
-        (("ANY",), "ANY"),
-    ],
-)
-def test_the_most_restrictive_mode_wins_in_any_order(modes: tuple[str, ...], strictest: str) -> None:
-    for order in permutations(modes):
-        assert tool_config(*({"mode": mode} for mode in order))["mode"] == strictest
-
-
-@pytest.mark.requirement("HOOK-101", "HOOK-210")
-@pytest.mark.parametrize(
-    "tool_configs",
-    [
-        [{"mode": "NONE"}],
-        [{"mode": "NONE", "allowedFunctionNames": ["a"]}],
-        [{"mode": "NONE"}, {"mode": "AUTO", "allowedFunctionNames": ["read_file", "write_file"]}],
-        [{"mode": "ANY", "allowedFunctionNames": ["a"]}, {"mode": "NONE", "allowedFunctionNames": ["b"]}],
-    ],
-)
-def test_mode_none_of_any_hook_leaves_no_tool(tool_configs: list[dict[str, Any]]) -> None:
-    assert tool_config(*tool_configs) == {"mode": "NONE", "allowedFunctionNames": []}
-
-
-@pytest.mark.parametrize("configs", [[{"mode": "AUTO"}], [{"mode": "ANY"}, {"mode": "AUTO"}], [{"mode": "ANY"}, {}]])
-def test_names_that_no_hook_listed_are_not_a_restriction(configs: list[dict[str, Any]]) -> None:
-    assert "allowedFunctionNames" not in tool_config(*configs)
 
 
 @pytest.mark.parametrize("configs", [[[]], [[], []], [[7], []], [[{"name": "read_file"}]]])
@@ -486,12 +403,6 @@ def test_the_merged_output_is_of_the_class_of_its_event(
     assert type(merged(event, *endings)) is kind
 
 
-@pytest.mark.requirement("HOOK-190")
-@pytest.mark.parametrize("event", list(HookEventName))
-def test_every_event_has_a_strategy(event: HookEventName) -> None:
-    assert merged(event, printed({"systemMessage": "m"}), printed({"suppressOutput": True})).system_message == "m"
-
-
 # Health and policy, and hooks that failed
 
 
@@ -517,15 +428,6 @@ def test_success_is_about_the_hooks_health_and_the_final_output_about_their_poli
 
     assert result.success is success
     assert (result.final_output is not None and result.final_output.is_blocking_decision()) is blocks
-
-
-@pytest.mark.requirement("HOOK-213")
-def test_a_stop_is_policy_too_and_no_failure() -> None:
-    result = aggregated(BEFORE_TOOL, [printed({"continue": False}), printed({})])
-
-    assert result.success
-    assert result.final_output is not None
-    assert result.final_output.should_stop_execution()
 
 
 @pytest.mark.requirement("HOOK-112", "HOOK-110", "HOOK-214")
@@ -560,17 +462,6 @@ def test_the_warning_of_a_failed_hook_is_kept_next_to_the_final_output_and_not_i
     assert among.final_output.system_message == "m"
     for result in (alone, among):
         assert result.all_outputs[-1].to_dict() == {"decision": "allow", "systemMessage": "Warning: oops"}
-
-
-@pytest.mark.requirement("HOOK-160", "HOOK-213")
-@pytest.mark.parametrize("event", [BEFORE_TOOL, BEFORE_MODEL])
-def test_the_block_of_exit_code_2_is_merged_although_the_hook_did_not_succeed(event: HookEventName) -> None:
-    result = aggregated(event, [printed({"systemMessage": "m"}), refused("no")])
-
-    assert not result.success
-    assert result.final_output is not None
-    assert result.final_output.get_blocking_error() == (True, "no")
-    assert result.final_output.system_message == "m"
 
 
 @pytest.mark.parametrize("event", list(HookEventName))

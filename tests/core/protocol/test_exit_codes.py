@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from llxprt_hooks import HookEventName, execute_tool_with_hooks, fire_before_tool_hook
+from llxprt_hooks import HookEventName, fire_before_tool_hook
 from llxprt_hooks.core.engine.aggregator import HookAggregator
 from llxprt_hooks.core.protocol.exit_codes import convert_plain_text_to_hook_output, read_outcome
 from llxprt_hooks.process import Completed
@@ -28,17 +27,6 @@ def final_output(*results: Any) -> Any:
 def blocks(*results: Any) -> bool:
     output = final_output(*results)
     return output is not None and output.is_blocking_decision()
-
-
-class Tool:
-    """A tool that notes what it was called with."""
-
-    def __init__(self) -> None:
-        self.calls: list[dict[str, Any]] = []
-
-    def __call__(self, tool_input: dict[str, Any]) -> str:
-        self.calls.append(tool_input)
-        return "done"
 
 
 # Exit code 2
@@ -66,25 +54,6 @@ async def test_exit_code_2_without_a_reason_blocks_with_the_default_one(
     assert result.output.to_dict() == {"decision": "deny", "reason": "Blocked by hook"}
 
 
-@pytest.mark.requirement("HOOK-066", "HOOK-189")
-@pytest.mark.parametrize(
-    "stdout",
-    [
-        '{"decision":"allow"}',
-        '{"decision":"block","reason":"from stdout"}',
-        '{"continue":false,"stopReason":"stop"}',
-        '{"hookSpecificOutput":{"tool_input":{"a":1}},"systemMessage":"m"}',
-        "text",
-        "{broken",
-    ],
-)
-def test_exit_code_2_never_reads_stdout(stdout: str) -> None:
-    output = read_outcome(Completed(exit_code=2, stdout=stdout.encode(), stderr=b"from stderr")).output
-
-    assert output is not None
-    assert output.to_dict() == {"decision": "deny", "reason": "from stderr"}
-
-
 @pytest.mark.parametrize(
     ("stdout", "stderr", "hinted"),
     [
@@ -108,19 +77,6 @@ async def test_a_reason_that_went_to_stdout_is_answered_with_a_hint_in_the_log(
     assert any("exit code 2" in message and "stderr" in message for message in caplog.messages) is hinted
 
 
-@pytest.mark.requirement("HOOK-016a", "HOOK-066")
-async def test_a_tool_that_exit_code_2_blocks_is_not_run_and_the_model_gets_the_reason(
-    config_with: Any, printing: Any
-) -> None:
-    tool = Tool()
-    config = config_with(HookEventName.BEFORE_TOOL, printing(stderr="no secrets", then="exit 2"))
-
-    result = await execute_tool_with_hooks(config, "write_file", {"a": 1}, tool)
-
-    assert tool.calls == []
-    assert result.llm_content == "no secrets"
-
-
 # Exit code 0
 
 
@@ -133,24 +89,6 @@ async def test_a_json_decision_to_block_is_a_successful_run(run_hook: Any, print
     assert result.exit_code == 0
     assert blocks(result)
     assert final_output(result).get_effective_reason() == "no secrets"
-
-
-@pytest.mark.requirement("HOOK-018", "HOOK-065", "HOOK-158", "HOOK-182")
-@pytest.mark.parametrize(
-    "stdout",
-    ['{"decision":"allow"}', '{"decision":"approve"}', '{"decision":"ask"}', '{"decision":null}', "{}", "", " \n"],
-)
-async def test_a_tool_that_is_not_blocked_runs_as_if_there_were_no_hook(
-    config_with: Any, printing: Any, stdout: str
-) -> None:
-    tool = Tool()
-    config = config_with(HookEventName.BEFORE_TOOL, printing(stdout))
-
-    result = await execute_tool_with_hooks(config, "write_file", {"a": 1}, tool)
-
-    assert tool.calls == [{"a": 1}]
-    assert result.llm_content == "done"
-    assert result.error is None
 
 
 @pytest.mark.requirement("HOOK-065")
@@ -215,16 +153,6 @@ async def test_json_that_was_encoded_twice_is_decoded_twice(run_hook: Any, print
     assert blocks(result)
 
 
-@pytest.mark.requirement("HOOK-193")
-def test_json_that_was_encoded_three_times_is_plain_text() -> None:
-    thrice = json.dumps(json.dumps(DENY))
-
-    output = read_outcome(said(thrice)).output
-
-    assert output is not None
-    assert output.to_dict() == {"decision": "allow", "systemMessage": thrice}
-
-
 @pytest.mark.requirement("HOOK-193", "HOOK-201")
 def test_what_was_encoded_twice_is_read_as_leniently_as_what_was_encoded_once() -> None:
     deep = '{"x":' + "[" * 20_000 + "]" * 20_000 + ',"n":1e999,"decision":"deny"}'
@@ -279,15 +207,6 @@ async def test_stderr_is_kept_and_never_read_for_a_decision(
     assert (None if result.output is None else result.output.to_dict()) == fields
 
 
-@pytest.mark.requirement("HOOK-069", "HOOK-067a")
-async def test_json_on_stderr_is_a_reason_like_any_other_text(run_hook: Any, printing: Any) -> None:
-    stderr = '{"decision":"allow","reason":"fine"}'
-
-    result = await run_hook(printing(stderr=stderr, then="exit 2"))
-
-    assert result.output.to_dict() == {"decision": "deny", "reason": stderr}
-
-
 @pytest.mark.requirement("HOOK-196", "HOOK-070", "HOOK-110")
 @pytest.mark.parametrize("name", ["TERM", "KILL", "SEGV", "USR1"])
 async def test_killed_by_signal_reports_signal_and_exit_code_0(run_hook: Any, printing: Any, name: str) -> None:
@@ -299,14 +218,6 @@ async def test_killed_by_signal_reports_signal_and_exit_code_0(run_hook: Any, pr
     assert result.error is not None
     assert result.output.to_dict() == {"decision": "allow", "systemMessage": "Warning: dying"}
     assert not blocks(result)
-
-
-@pytest.mark.requirement("HOOK-196")
-async def test_a_hook_that_a_signal_ended_before_it_printed_has_no_output(run_hook: Any, printing: Any) -> None:
-    result = await run_hook(printing(DENY, then="kill -KILL $$; sleep 30"))
-
-    assert not result.success
-    assert result.output is None
 
 
 @pytest.mark.requirement("HOOK-110")
@@ -331,16 +242,6 @@ def test_a_timeout_is_reported_to_the_millisecond(milliseconds: float) -> None:
     assert f"{milliseconds:.0f} ms" in reading.error
 
 
-@pytest.mark.requirement("HOOK-110", "HOOK-068")
-@pytest.mark.parametrize("command", ["/no/such/program", "no-such-program --with arguments", "exit 1", "false"])
-async def test_a_command_that_cannot_be_run_never_blocks(run_hook: Any, command: str) -> None:
-    result = await run_hook(command)
-
-    assert not result.success
-    assert result.error is not None
-    assert not blocks(result)
-
-
 @pytest.mark.requirement("HOOK-110")
 async def test_a_hook_whose_folder_is_gone_never_blocks(run_hook: Any, tmp_path: Path) -> None:
     result = await run_hook("exit 2", cwd=tmp_path / "gone")
@@ -348,25 +249,6 @@ async def test_a_hook_whose_folder_is_gone_never_blocks(run_hook: Any, tmp_path:
     assert not result.success
     assert result.error is not None
     assert not blocks(result)
-
-
-@pytest.mark.requirement("HOOK-070")
-@pytest.mark.parametrize(
-    "ending",
-    [
-        Completed(exit_code=1),
-        Completed(exit_code=2),
-        Completed(exit_code=3),
-        Completed(exit_code=255),
-        Completed(signal="SIGKILL"),
-        Completed(exit_code=None),
-        Completed(exit_code=0, timed_out_after=10.0),
-        Completed(exit_code=0, stdout_cut=True),
-    ],
-)
-def test_only_exit_code_0_in_time_and_in_full_is_a_success(ending: Completed) -> None:
-    assert not read_outcome(ending).success
-    assert read_outcome(Completed(exit_code=0)).success
 
 
 # Streams beyond the limit
@@ -379,13 +261,6 @@ async def test_more_stdout_than_the_limit_is_a_failure_and_never_plain_text(run_
     assert result.error is not None
     assert result.output is None
     assert final_output(result) is None
-
-
-async def test_stdout_up_to_the_limit_is_read(run_hook: Any, printing: Any) -> None:
-    result = await run_hook(printing(DENY.ljust(1000)), output_limit=1000)
-
-    assert result.success
-    assert blocks(result)
 
 
 async def test_exit_code_2_blocks_however_much_was_written(run_hook: Any, printing: Any) -> None:
@@ -404,30 +279,6 @@ async def test_much_stderr_with_exit_code_0_is_cut_and_costs_nothing(run_hook: A
 
 
 # Odd bytes through a real pipe
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("HOOK-016b")
-async def test_an_odd_but_explicit_deny_blocks_through_a_real_process(run_hook: Any, tmp_path: Path) -> None:
-    program = tmp_path / "hook.py"
-    program.write_text(
-        "import sys\n"
-        "sys.stdout.buffer.write(b'\\xef\\xbb\\xbf{\"x\":' + b'[' * 100000 + b']' * 100000)\n"
-        'sys.stdout.buffer.write(b\',"n":1e999,"reason":"a\\xff\\\\ud800","decision":"deny"}\\xc2\\xa0\')\n'
-    )
-
-    result = await run_hook(f"{shlex.quote(sys.executable)} {shlex.quote(str(program))}")
-
-    assert result.success
-    assert blocks(result)
-    assert final_output(result).reason == "a\ufffd\ud800"
-
-
-async def test_bytes_that_are_not_text_are_kept_readable(run_hook: Any, printing: Any) -> None:
-    result = await run_hook(printing(b"a\xffb", b"c\xfed", "exit 2"))
-
-    assert result.stdout == "a\ufffdb"
-    assert result.output.reason == "c\ufffdd"
 
 
 # The conversion of plain text
