@@ -659,13 +659,21 @@ def test_a_server_that_cannot_be_started(server: str, status: int, project: Proj
 # What is said.
 
 
-def test_hooks_that_are_not_approved_are_reported(project: Project) -> None:
+def test_a_server_runs_without_hooks_that_are_not_approved_only_if_that_is_allowed(project: Project) -> None:
     guard(project)
-    command = [*PROXY, "-C", str(project.root), "--", sys.executable, str(SERVER), str(project.note("received"))]
+    server = ["--", sys.executable, str(SERVER), str(project.note("received"))]
     line = json.dumps(call("guarded")).encode() + b"\n"
-    ended = subprocess.run(command, input=line, capture_output=True, env=project.environment())
-    assert ended.stderr.count(b"not approved. ") == 1
-    assert b"llxprt-hooks trust" in ended.stderr
+
+    def run(*options: str) -> subprocess.CompletedProcess[bytes]:
+        command = [*PROXY, "-C", str(project.root), *options, *server]
+        return subprocess.run(command, input=line, capture_output=True, env=project.environment())
+
+    refused = run()
+    assert (refused.returncode, refused.stdout, project.note("received").exists()) == (1, b"", False)
+    ended = run("--allow-unguarded")
+    for stderr in (refused.stderr, ended.stderr):
+        assert stderr.count(b"not approved. ") == 1
+        assert b"llxprt-hooks trust" in stderr
     assert json.loads(ended.stdout)["result"]["content"][0]["text"] == "ran guarded {}"
 
 

@@ -148,7 +148,9 @@ def test_alone_it_prints_base_urls_and_runs_until_it_is_interrupted(
 def test_hooks_that_are_not_approved_do_not_run(project: Project, api_server: APIServer) -> None:
     project.approved = False
     project.configure(BeforeModel=project.hook(says={"decision": "block", "reason": "never"}))
-    ended = run(project, "--upstream", api_server.url, "--", *python(ASK))
+    refused = run(project, "--upstream", api_server.url, "--", *python(ASK))
+    assert (refused.returncode, refused.stdout, api_server.requests) == (1, "", [])
+    ended = run(project, "--upstream", api_server.url, "--allow-unguarded", "--", *python(ASK))
     assert ended.stdout == "the model's answer\n"
     assert "llxprt-hooks trust" in ended.stderr
     assert f"no hook of {project.root} runs in this proxy: nothing is checked." in ended.stderr

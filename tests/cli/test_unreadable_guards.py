@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.support.cli import CliProject
 
 COMMANDS = {
@@ -37,65 +39,89 @@ def test_nothing_starts_without_the_guards_of_user_and_system(world: CliProject,
     assert not (world.root / "started").exists()
 
 
+def unapproved(world: CliProject) -> str:
+    world.configure(BeforeTool=world.hook())
+    return "not approved"
+
+
+def changed(world: CliProject) -> str:
+    world.configure(BeforeTool=world.script("guard.sh", "exit 2"))
+    world.approve()
+    world.script("guard.sh", "exit 0")
+    return "guard.sh"
+
+
+def broken(world: CliProject) -> str:
+    return f"{world.put('project', '{')}:1:2: "
+
+
+def of_another_user(world: CliProject) -> str:
+    world.configure(BeforeTool=world.hook())
+    world.project_file.chmod(0o666)
+    return str(world.project_file)
+
+
+def unusable(world: CliProject) -> str:
+    world.configure(BeforeTool=[{"hooks": [{"type": "comand", "command": "true"}]}])
+    world.approve()
+    return "comand"
+
+
+def never_enabled(world: CliProject) -> str:
+    world.put("user", {"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]}})
+    return "enableHooks"
+
+
+def in_the_parent_folder(world: CliProject) -> str:
+    world.configure(BeforeTool=world.hook())
+    world.approve()
+    world.root = world.root / "src"
+    world.root.mkdir()
+    return f"pass `-C {world.root.parent}`"
+
+
+STATES = (unapproved, changed, broken, of_another_user, unusable, never_enabled, in_the_parent_folder)
+
+
 @pytest.mark.parametrize("proxy", PROXIES)
-def test_a_broken_project_file_does_not_stop_a_proxy(world: CliProject, proxy: str) -> None:
-    """A clone must not stop its user. The proxy does not claim that the file has no hooks."""
-    world.put("project", "{")
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+def test_a_proxy_does_not_start_if_configured_hooks_may_not_run(
+    world: CliProject, state: Callable[[CliProject], str], proxy: str
+) -> None:
+    problem = state(world)
+
+    ended = world.run(*COMMANDS[proxy], approved=False)
+
+    assert (ended.status, ended.stdout) == (1, "")
+    assert ended.stderr.startswith("Error: Not all configured hooks may run, so the proxy does not start.")
+    assert "pass --allow-unguarded" in ended.stderr
+    assert problem in ended.stderr
+    assert not (world.root / "started").exists()
+
+
+@pytest.mark.parametrize("proxy", PROXIES)
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+def test_a_proxy_starts_unguarded_if_that_is_allowed(
+    world: CliProject, state: Callable[[CliProject], str], proxy: str
+) -> None:
+    problem = state(world)
+    name, *arguments = COMMANDS[proxy]
+
+    ended = world.run(name, "--allow-unguarded", *arguments, approved=False)
+
+    assert ended.status == 0
+    assert (world.root / "started").exists()
+    assert problem in ended.stderr
+
+
+@pytest.mark.parametrize("proxy", PROXIES)
+def test_hooks_that_their_user_turned_off_do_not_stop_a_proxy(world: CliProject, proxy: str) -> None:
+    group = {"hooks": [{"type": "command", "command": world.hook()}]}
+    world.put("project", {"enableHooks": False, "hooks": {"BeforeTool": [group]}})
 
     ended = world.run(*COMMANDS[proxy])
 
     assert ended.status == 0
     assert (world.root / "started").exists()
-    assert f"{world.project_file}:1:2: " in ended.stderr
     assert f"no hook of {world.root} runs in this proxy: nothing is checked" in ended.stderr
     assert "no hooks are configured" not in ended.stderr
-
-
-REQUIRED = {"mcp-proxy": "BeforeTool:write_file", "model-proxy": "BeforeModel"}
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_nothing_starts_without_a_required_hook(world: CliProject, command: str) -> None:
-    name, *rest = COMMANDS[command]
-    required = REQUIRED.get(command, "BeforeTool:write_file")
-    world.configure(BeforeTool={"matcher": "glob", "hooks": [{"type": "command", "command": world.hook()}]})
-    world.write("answers.jsonl")
-
-    ended = world.run(name, "--require-hook", required, *rest)
-
-    assert (ended.status, ended.stdout) == (1, "")
-    assert f"Error: Required hooks are missing:\n{required}: no hook would run. " in ended.stderr
-    assert not (world.root / "started").exists()
-
-
-@pytest.mark.parametrize("proxy", PROXIES)
-def test_a_proxy_starts_with_its_required_hook(world: CliProject, proxy: str) -> None:
-    world.configure(BeforeTool=world.hook(), BeforeModel=world.hook())
-    ended = world.run(proxy, "--require-hook", REQUIRED[proxy], *COMMANDS[proxy][1:])
-    assert (ended.status, (world.root / "started").exists()) == (0, True)
-
-
-@pytest.mark.parametrize("proxy", PROXIES)
-def test_a_proxy_does_not_start_if_it_never_fires_the_event_of_a_required_hook(world: CliProject, proxy: str) -> None:
-    world.configure(SessionEnd=world.hook(), AfterAgent=world.hook())
-    ended = world.run(proxy, "--require-hook", "AfterAgent", *COMMANDS[proxy][1:])
-    assert (ended.status, (world.root / "started").exists()) == (1, False)
-    assert "AfterAgent: no hook would run, because " in ended.stderr
-
-
-@pytest.mark.parametrize("command", [*COMMANDS, "fire"])
-@pytest.mark.parametrize(
-    ("required", "words"),
-    [
-        ("PreToolUse", "unknown hook event 'PreToolUse'. Did you mean `BeforeTool`?"),
-        ("BeforeTool:", "found 'BeforeTool:'"),
-    ],
-)
-def test_a_required_hook_that_cannot_be_understood_is_wrong_usage(
-    world: CliProject, command: str, required: str, words: str
-) -> None:
-    world.write("answers.jsonl")
-    name, *rest = COMMANDS.get(command, ("fire", "BeforeTool"))
-    ended = world.run(name, "--require-hook", required, *rest)
-    assert (ended.status, ended.stdout) == (64, "")
-    assert words in ended.stderr

@@ -107,6 +107,10 @@ require_option = click.option(
     help="Do not start if no hook would run for this event, or this tool. Repeatable.",
 )
 
+unguarded_option = click.option(
+    "--allow-unguarded", is_flag=True, help="Start even if hooks are configured that may not run."
+)
+
 all_projects_option = click.option("--all", "all_projects", is_flag=True, help="Executions in all projects.")
 
 _nats_option = click.option(

@@ -18,27 +18,38 @@ from llxprt_hooks.integrations.unsupported import UNSUPPORTED, require_supported
 from llxprt_hooks.settings.problem import SettingsError
 
 
-def load_hooks(directory: str, proxy: str, required: tuple[str, ...]) -> Hooks:
+def load_hooks(directory: str, proxy: str, required: tuple[str, ...], *, allow_unguarded: bool) -> Hooks:
     """Load the hooks of a folder, and print what will not work in this proxy, each line once.
 
-    Fails if the user's or the system's settings cannot be read, or if a required hook is missing: the proxy must not
-    start without its guards (D-27, D-116).
+    Fails if a hook is configured that may not run, unless that is allowed, or if a required hook is missing: the proxy
+    must not start without its guards (D-27, D-115, D-116).
     """
     try:
         with without_warnings():
             config = Config.load(directory, observer=HookLog(directory), require=required)
-        loaded_settings(config).require_guards()
+        settings = loaded_settings(config)
+        if not allow_unguarded:
+            settings.require_guards()
         require_supported(config.required, UNSUPPORTED[proxy])
     except SettingsError as error:
         raise click.ClickException(error.refusal) from error
-    settings, hooks = loaded_settings(config), Hooks(config)
+    hooks, inventory = Hooks(config), take_inventory(directory)
+    missing = [*settings.unguarded, *map(str, inventory.discarded)]
+    if missing and not allow_unguarded:
+        raise click.ClickException(
+            "\n".join([_UNGUARDED, *(escape_for_terminal(line, keep=PROSE) for line in missing)])
+        )
     for line in (*settings.warnings, *unsupported_hooks(UNSUPPORTED[proxy], hooks)):
         warn(line)
-    inventory = take_inventory(directory)
     supported = set(HookEventName) - UNSUPPORTED[proxy].keys()
     if not any(inventory.runs(item) for event in supported for item in inventory.for_event(event)):
         warn(_nothing_runs(directory, configured=bool(inventory.items or inventory.problems)))
     return hooks
+
+
+_UNGUARDED = (
+    "Not all configured hooks may run, so the proxy does not start. To start without them, pass --allow-unguarded."
+)
 
 
 def _nothing_runs(directory: str, *, configured: bool) -> str:

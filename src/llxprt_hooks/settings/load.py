@@ -141,11 +141,25 @@ class Settings:
     @property
     def warnings(self) -> tuple[str, ...]:
         """The problems and notices for people: of a file that does not apply, they say what that means (D-88)."""
+        ignored = self._ignored_files
+        problems = (f"{each}. {why}" if (why := ignored.get(each)) else str(each) for each in self.problems)
+        return (*problems, *self._not_applied)
+
+    @property
+    def unguarded(self) -> tuple[str, ...]:
+        """Why hooks of these files may not run, although nobody turned them off; the rest of the warnings is less."""
+        return (*(f"{each}. {why}" for each, why in self._ignored_files.items()), *self._not_applied)
+
+    @property
+    def _ignored_files(self) -> dict[Problem, str]:
+        """The problems because of which a file does not apply, each with the consequence."""
         refused = self.trust.problems if self.trust.state is TrustState.REFUSED else ()
         ignored = dict.fromkeys(self.unreadable.values(), _IGNORED)
-        ignored |= dict.fromkeys(refused, _HELD_BACK if self.held_back else _IGNORED)
-        problems = (f"{each}. {ignored[each]}" if each in ignored else str(each) for each in self.problems)
-        return (*problems, *([self.never_enabled] if self.never_enabled else ()), *self.notices)
+        return ignored | dict.fromkeys(refused, _HELD_BACK if self.held_back else _IGNORED)
+
+    @property
+    def _not_applied(self) -> tuple[str, ...]:
+        return (*([self.never_enabled] if self.never_enabled else ()), *self.notices)
 
     @property
     def not_approved(self) -> str | None:

@@ -14,7 +14,7 @@ import click
 from llxprt_hooks._support.terminal import stdout_console
 from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.cli.approval import print_diff
-from llxprt_hooks.cli.options import directory_option, require_option
+from llxprt_hooks.cli.options import directory_option, require_option, unguarded_option
 from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
@@ -38,6 +38,7 @@ _CLIENTS = ("claude", "cursor", "vscode")
 )
 @click.option("--yes", is_flag=True, help="With --install and --uninstall: do not ask.")
 @require_option
+@unguarded_option
 @directory_option
 @click.argument("server", nargs=-1, type=click.UNPROCESSED, metavar="[SERVER]...")
 def command(
@@ -47,6 +48,7 @@ def command(
     former: str | None,
     yes: bool,
     required: tuple[str, ...],
+    allow_unguarded: bool,
     directory: str,
     server: tuple[str, ...],
 ) -> int:
@@ -55,8 +57,7 @@ def command(
     SERVER is the command of the server with its arguments, after `--`. Your client starts the proxy instead of the
     server. BeforeTool and AfterTool hooks run for each tool call. Everything else passes unchanged. A blocked call is
     answered with the reason. After a hook stops the agent, all further calls of this connection are refused. The proxy
-    warns on standard error about hooks that have no effect here and hooks that are not approved. Clients write standard
-    error to a log.
+    warns on standard error about hooks that have no effect here. Clients write standard error to a log.
 
     The server runs in the current folder. -C is the folder whose hooks apply. Approve the hooks with
     `llxprt-hooks trust`, not with LLXPRT_TRUST_PROJECT_HOOKS, because clients often do not pass environment variables
@@ -65,8 +66,11 @@ def command(
     --install shows the change to the client's configuration as a diff, asks, and keeps a backup. It changes the file
     in the project (.mcp.json, .cursor/mcp.json, .vscode/mcp.json), or the user's if the project has none.
 
-    Exit status: that of the server. 127 if it is not found, 64 for wrong usage, 1 if the user's or the system's
-    settings cannot be read or a required hook is missing.
+    If hooks are configured that may not run, because they are not approved, have changed or cannot be read, the proxy
+    does not start the server, unless you pass --allow-unguarded.
+
+    Exit status: that of the server. 127 if it is not found, 64 for wrong usage, 1 if configured hooks may not run or a
+    required hook is missing.
 
     \b
     Examples:
@@ -81,7 +85,7 @@ def command(
         return _edit_client(client or former or "", directory, remove=former is not None, ask=not yes)
     if not server:
         raise click.UsageError("Missing the command of the server, as in: llxprt-hooks mcp-proxy -- npx shop-server")
-    hooks = load_hooks(directory, "mcp-proxy", required)
+    hooks = load_hooks(directory, "mcp-proxy", required, allow_unguarded=allow_unguarded)
     return _run(hooks, server, server_name, dict(map(_alias, aliases)))
 
 

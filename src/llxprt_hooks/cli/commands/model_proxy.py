@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from llxprt_hooks._support.text import missing_extra
-from llxprt_hooks.cli.options import directory_option, require_option
+from llxprt_hooks.cli.options import directory_option, require_option, unguarded_option
 from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
 from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
 from llxprt_hooks.core.executors.http import is_loopback
@@ -43,6 +43,7 @@ _PORT = 8790
 @click.option("--allow-remote", is_flag=True, help="Required if --host is not a loopback address.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Accept this host name in requests too.")
 @require_option
+@unguarded_option
 @directory_option
 @click.argument("agent", nargs=-1, type=click.UNPROCESSED, metavar="[AGENT]...")
 def command(
@@ -52,6 +53,7 @@ def command(
     allow_remote: bool,
     names: tuple[str, ...],
     required: tuple[str, ...],
+    allow_unguarded: bool,
     directory: str,
     agent: tuple[str, ...],
 ) -> int:
@@ -67,8 +69,11 @@ def command(
     --upstream URL is for both APIs, --upstream openai=URL for one. The default is the value of ANTHROPIC_BASE_URL and
     OPENAI_BASE_URL, or else the API itself. API keys stay in the requests. The proxy does not log keys or bodies.
 
-    Exit status: that of the agent. 127 if it is not found, 64 for wrong usage, 1 if the proxy cannot listen or the
-    user's or the system's settings cannot be read, or a required hook is missing.
+    If hooks are configured that may not run, because they are not approved, have changed or cannot be read, the proxy
+    does not start, unless you pass --allow-unguarded.
+
+    Exit status: that of the agent. 127 if it is not found, 64 for wrong usage, 1 if the proxy cannot listen, configured
+    hooks may not run, or a required hook is missing.
 
     \b
     Examples:
@@ -89,7 +94,7 @@ def command(
     except UpstreamError as error:
         raise click.UsageError(f"--upstream: {error}") from error
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
-    hooks = load_hooks(directory, "model-proxy", required)
+    hooks = load_hooks(directory, "model-proxy", required, allow_unguarded=allow_unguarded)
     number = port if port is not None else 0 if agent else _PORT
     proxy = serving(hooks, chosen, host=host, port=number, allowed_hosts=names)
     try:
