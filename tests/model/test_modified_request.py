@@ -309,6 +309,14 @@ class TestMessages:
         assert outline(result) == ["user: Hello", "user: Bye"]
         assert "llm_request.messages[1]" in caplog.text
 
+    @pytest.mark.parametrize("entry", ["x", None, {"role": "user"}, message("user", {"text": "x"}), message("user", 5)])
+    def test_malformed_one_leaves_the_message_in_its_place(self, translator: HookTranslatorGenAIv1, entry: Any) -> None:
+        base = GenerateContentParameters("m", [user("Hello"), user("How are you?")])
+
+        result = translator.from_hook_llm_request({"messages": [message("user", "Hi"), entry]}, base)
+
+        assert outline(result) == ["user: Hi", "user: How are you?"]
+
     @pytest.mark.parametrize("malformed", ["Hello", {"role": "user"}, 7, ["Hello"], [None, 7], None])
     def test_without_any_well_formed_one_the_conversation_stays(
         self, translator: HookTranslatorGenAIv1, malformed: Any

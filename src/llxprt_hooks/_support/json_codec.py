@@ -14,6 +14,7 @@ import base64
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from json.decoder import JSONDecodeError, JSONDecoder
@@ -94,6 +95,29 @@ def read_arguments(text: str) -> object:
         return json.loads(text)
     except RecursionError:
         return read_json_text(text)
+
+
+def repeated_key(text: str) -> str | None:
+    """Return a key that one object of a JSON document has twice; readers disagree about which of them counts.
+
+    >>> repeated_key('{"decision": "deny", "decision": "allow"}'), repeated_key('{"a": {"b": 1}, "b": 2}')
+    ('decision', None)
+    """
+    repeated: list[str] = []
+
+    def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        fields = dict(pairs)
+        if len(fields) < len(pairs):
+            repeated.append(Counter(name for name, _ in pairs).most_common(1)[0][0])
+        return fields
+
+    try:
+        value = JSONDecoder(object_pairs_hook=read_object).decode(text.strip(NODE_WHITESPACE))
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, str):
+        return repeated_key(value)
+    return repeated[0] if repeated else None
 
 
 def write_json(value: object) -> bytes:

@@ -6,7 +6,9 @@ may be what a hook was written to hide.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, cast
 
 from llxprt_hooks._support.fields import (
@@ -73,10 +75,10 @@ USAGE: Mapping[str, FieldType] = {
 }
 
 
-def read_request(answer: object) -> LLMRequest:
-    """Return the well-formed part of a hook's ``llm_request``."""
+def read_request(answer: object, shown: Callable[[], Sequence[LLMMessage]] = tuple) -> LLMRequest:
+    """Return the well-formed part of a hook's ``llm_request``; ``shown`` returns the messages that the hook got."""
     fields = _fields(answer, REQUEST, "llm_request")
-    if "messages" in fields and (messages := read_messages(fields.pop("messages"))) is not None:
+    if "messages" in fields and (messages := read_messages(fields.pop("messages"), shown)) is not None:
         fields["messages"] = messages
     if "config" in fields:
         fields["config"] = _fields(fields["config"], CONFIG, "llm_request.config")
@@ -88,15 +90,36 @@ def read_tool_config(answer: object) -> HookToolConfig:
     return cast("HookToolConfig", _fields(answer, TOOL_CONFIG, "toolConfig"))
 
 
-def read_messages(answers: list[Any]) -> list[LLMMessage] | None:
+def request_problems(answer: object) -> list[str]:
+    """Return one sentence for each part of a hook's ``llm_request`` that is not well formed."""
+    with collected_problems() as problems:
+        read_request(answer)
+    return problems
+
+
+@contextmanager
+def collected_problems() -> Iterator[list[str]]:
+    """Collect what is ignored of hooks' answers, instead of logging it."""
+    problems: list[str] = []
+    token = _collected.set(problems)
+    try:
+        yield problems
+    finally:
+        _collected.reset(token)
+
+
+def read_messages(answers: list[Any], shown: Callable[[], Sequence[LLMMessage]] = tuple) -> list[LLMMessage] | None:
     """Return the messages with text; None, which leaves all as they were, if no message is well formed.
 
-    A message with empty content counts as removed (HOOK-076).
+    A message with empty content counts as removed (HOOK-076). One that is not well formed leaves the message in its
+    place as it was, if the hook returned as many as it was shown.
     """
     messages = [_message(answer, f"llm_request.messages[{index}]") for index, answer in enumerate(answers)]
     well_formed = [message for message in messages if message is not None]
     if answers and not well_formed:
         return None
+    if len(well_formed) < len(answers) == len(given := shown()):
+        well_formed = [message or original for message, original in zip(messages, given, strict=True)]
     return [message for message in well_formed if message["content"]]
 
 
@@ -123,8 +146,20 @@ def read_response(answer: object) -> LLMResponse:
 
 
 def ignored(path: str, expected: str, value: object) -> None:
-    """Log that a part of a hook's answer is ignored."""
-    log.warning("a hook's answer: `%s` is ignored: expected %s, found %s", path, expected, found(value))
+    """Report that a part of a hook's answer is ignored."""
+    report(f"`{path}` is ignored: expected {expected}, found {found(value)}")
+
+
+_collected: ContextVar[list[str] | None] = ContextVar("collected", default=None)
+
+
+def report(problem: str) -> None:
+    """Log that a part of a hook's answer is ignored, unless a caller collects such problems."""
+    collected = _collected.get()
+    if collected is None:
+        log.warning("a hook's answer: %s", problem)
+    else:
+        collected.append(problem)
 
 
 def _fields(answer: object, table: Mapping[str, FieldType], path: str) -> dict[str, Any]:
@@ -135,7 +170,7 @@ def _fields(answer: object, table: Mapping[str, FieldType], path: str) -> dict[s
     problems: list[str] = []
     fields = checked(answer, table, problems, f"{path}.", keep_unknown=False)
     for problem in problems:
-        log.warning("a hook's answer: %s", problem)
+        report(problem)
     return fields
 
 

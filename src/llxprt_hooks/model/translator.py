@@ -131,7 +131,7 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
 
     def from_hook_llm_request(self, hook_request: Mapping[str, Any], base_request: RequestT) -> RequestT:
         """Return ``base_request`` with the well-formed changes in a hook's (partial) request."""
-        wanted = answers.read_request(hook_request)
+        wanted = answers.read_request(hook_request, lambda: messages_of(self.turns(base_request)))
         request = base_request
         if "messages" in wanted and (turns := rewrite(self.turns(request), wanted["messages"])) is not None:
             request = self.rebuild(request, turns)
@@ -180,7 +180,7 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
         shown = self.settings_of(request)
         for name, value in wanted.get("config", {}).items():
             if not self.supports(request, name):
-                log.warning("a hook's answer: `llm_request.config.%s` is ignored: this request cannot have it", name)
+                answers.report(f"`llm_request.config.{name}` is ignored: this request cannot have it")
             elif value != shown.get(name):
                 changed[self.SETTINGS[name]] = value
         return changed

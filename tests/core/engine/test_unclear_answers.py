@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks import (
+    BeforeModelHookResult,
     Config,
     HookEventName,
     ToolResult,
     execute_tool_with_hooks,
+    fire_before_model_hook,
 )
 from llxprt_hooks.core.engine.hints import hints_on
 from llxprt_hooks.core.engine.planner import HookPlanner
@@ -59,9 +61,18 @@ UNCLEAR: dict[str, bytes] = {
     "stop in the specific output": b'{"decision": "allow", "hookSpecificOutput": {"continue": false}}',
     "misspelled permission in the specific output": b'{"hookSpecificOutput": {"permisionDecision": "deny"}}',
     "misspelled decision in the specific output": b'{"hookSpecificOutput": {"descision": "deny"}}',
+    "decision twice": b'{"decision": "deny", "decision": "allow"}',
+    "decision twice, encoded twice": b'"{\\"decision\\": \\"deny\\", \\"decision\\": \\"allow\\"}"',
+    "permission twice": b'{"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecision": "allow"}}',
+    "arguments of a wrong type": b'{"decision": "allow", "hookSpecificOutput": {"tool_input": "rm"}}',
+    "arguments in camel case": b'{"hookSpecificOutput": {"toolInput": {"a": 1}}}',
+    "arguments under Claude's name": b'{"hookSpecificOutput": {"updatedInput": {"a": 1}}}',
+    "arguments at the top level": b'{"decision": "allow", "tool_input": {"a": 1}}',
     "misspelled beside a wrong value": b'{"decision": "Deny", "decisions": ["x"]}',
 }
 CLEAR: dict[str, bytes] = {
+    "arguments under both names": b'{"hookSpecificOutput": {"tool_input": {"a": 1}, "updatedInput": {"a": 1}}}',
+    "the same name in two objects": b'{"decision": "allow", "hookSpecificOutput": {"x": [{"a": 1}, {"a": 2}]}}',
     "nothing": b"",
     "white space": b" \n\t",
     "empty object": b"{}",
@@ -120,6 +131,50 @@ async def test_a_clear_answer_of_a_fail_closed_hook_counts(tmp_path: Path, stdou
 
     assert result.error is None
     assert result.llm_content.startswith("RAN")
+
+
+REDACTED = {"role": "user", "content": "***"}
+UNUSABLE: dict[str, Any] = {
+    "messages of a wrong type": {"llm_request": {"messages": 5}},
+    "a message under another name": {"llm_request": {"messages": [{"role": "user", "text": "***"}]}},
+    "one malformed message of two": {"llm_request": {"messages": [REDACTED, {"role": "user", "content": 5}]}},
+    "a text in place of a message": {"llm_request": {"messages": [REDACTED, "***"]}},
+    "another name for messages": {"llm_request": {"contents": [REDACTED]}},
+    "a request of a wrong type": {"llm_request": [REDACTED]},
+    "a request in camel case": {"llmRequest": {"messages": [REDACTED]}},
+    "a misspelled request": {"llm_requst": {"messages": [REDACTED]}},
+    "a setting that the API does not have": {"llm_request": {"messages": [REDACTED], "config": {"topK": 3}}},
+    "a setting of a wrong type": {"llm_request": {"config": {"temperature": "low"}}},
+    "an unknown setting": {"llm_request": {"config": {"heat": 1}}},
+}
+
+
+@pytest.mark.parametrize("specific", UNUSABLE.values(), ids=UNUSABLE)
+@pytest.mark.parametrize("closed", [True, False])
+async def test_a_change_that_cannot_be_applied_is_a_failure_of_a_fail_closed_hook(
+    tmp_path: Path, specific: dict[str, Any], closed: bool
+) -> None:
+    request = {"model": "m", "messages": [{"role": "user", "content": "a secret"}]}
+    stdout = json.dumps({"decision": "allow", "hookSpecificOutput": specific}).encode()
+    config = configured(tmp_path, stdout, "BeforeModel", failClosed=closed)
+
+    result: BeforeModelHookResult[Any] = await fire_before_model_hook(config, request, translator="openai-chat")
+
+    assert result.blocked is closed
+    assert not closed or "is ignored" in str(result.reason) or "is not read" in str(result.reason)
+
+
+async def test_a_change_that_can_be_applied_is(tmp_path: Path) -> None:
+    request = {"model": "m", "messages": [{"role": "user", "content": "a secret"}]}
+    specific = {"llm_request": {"messages": [REDACTED], "config": {"temperature": 0}}}
+    stdout = json.dumps({"hookSpecificOutput": specific}).encode()
+    config = configured(tmp_path, stdout, "BeforeModel", failClosed=True)
+
+    result: BeforeModelHookResult[Any] = await fire_before_model_hook(config, request, translator="openai-chat")
+
+    assert not result.blocked
+    assert result.modified_request is not None
+    assert result.modified_request["messages"] == [REDACTED]
 
 
 @pytest.mark.requirement("HOOK-178")

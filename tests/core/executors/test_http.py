@@ -67,6 +67,19 @@ async def test_an_empty_answer_is_not_a_decision(server: HookServer, status: int
     assert (result.success, result.final_output) == (True, None)
 
 
+@pytest.mark.parametrize("closed", [False, True])
+async def test_a_decision_that_occurs_twice_does_not_count_for_a_hook_that_fails_closed(
+    server: HookServer, closed: bool
+) -> None:
+    server.answer = Answer('{"decision": "deny", "decision": "allow"}')
+
+    result = await fired(config_of(server.url, failClosed=closed))
+
+    assert result.final_output is not None
+    assert result.final_output.is_blocking_decision() is closed
+    assert not closed or "`decision` occurs twice in one object" in result.final_output.get_effective_reason()
+
+
 async def test_other_text_is_a_message(server: HookServer) -> None:
     server.answer = Answer("be careful")
 

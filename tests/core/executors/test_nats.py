@@ -157,6 +157,23 @@ async def test_no_answer_but_a_decision_allows_with_fail_closed(
     assert output.is_blocking_decision()
 
 
+def twice(request: dict[str, Any]) -> bytes:
+    response = HookExecutionResponse(request["correlationId"], True, AggregatedHookResult(True, CHECKED))
+    return encode_message(response).replace(b'"finalOutput":{', b'"finalOutput":{"decision":"deny",')
+
+
+async def test_a_decision_that_occurs_twice_does_not_count_for_a_hook_that_fails_closed(
+    nats_server: NatsServer, subject: str
+) -> None:
+    async with worker(nats_server, subject, twice):
+        closed = await fire_before_tool_hook(config_of(nats_server, subject, failClosed=True), "write_file", {})
+        opened = await fire_before_tool_hook(config_of(nats_server, subject), "write_file", {})
+
+    assert closed is not None
+    assert "`decision` occurs twice in one object" in closed.get_effective_reason()
+    assert opened is None or not opened.is_blocking_decision()
+
+
 @pytest.mark.parametrize(
     "refusal",
     [

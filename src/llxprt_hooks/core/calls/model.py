@@ -16,7 +16,8 @@ from llxprt_hooks.core.protocol.model_outputs import (
     BeforeToolSelectionHookOutput,
 )
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.model import HookFormat, request_payload, resolve_translator, response_payload
+from llxprt_hooks.model import HookFormat, TranslationError, request_payload, resolve_translator, response_payload
+from llxprt_hooks.model.answers import collected_problems
 from llxprt_hooks.model.payload import request_from, response_from
 
 if TYPE_CHECKING:
@@ -238,12 +239,23 @@ def _changed_request(
     for name, value in (output.hook_specific_output or {}).get("llm_request", {}).items():
         try:
             base = request.read if changed is None else changed
-            wanted = request.translator.from_hook_llm_request({name: value}, base)
+            wanted = _applied({name: value}, base, request.translator, strict=plan.fail_closed)
             changed = changed if wanted is base else wanted
         except Exception:
             if plan.fail_closed:
                 raise
             log.warning("a hook's llm_request.%s cannot be used and is ignored", name, exc_info=True)
+    return changed
+
+
+def _applied(changes: Mapping[str, Any], base: Any, translator: AnyTranslator, *, strict: bool) -> Any:
+    """Return a request with a hook's changes; a part that cannot be applied raises if ``strict``, or is logged."""
+    if not strict:
+        return translator.from_hook_llm_request(changes, base)
+    with collected_problems() as problems:
+        changed = translator.from_hook_llm_request(changes, base)
+    if problems:
+        raise TranslationError(problems[0])
     return changed
 
 

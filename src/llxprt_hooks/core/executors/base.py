@@ -11,8 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
-from llxprt_hooks._support.json_codec import decode_text, write_payload
+from llxprt_hooks._support.json_codec import decode_text, repeated_key, write_payload
 from llxprt_hooks._support.stamps import new_id
+from llxprt_hooks._support.text import escape_for_terminal, shorten
 from llxprt_hooks.core.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.core.protocol.exit_codes import Reading, read_answer, read_outcome
 from llxprt_hooks.core.protocol.model_outputs import OUTPUTS
@@ -221,11 +222,12 @@ class HookRun:
 
     def ended(self, process: Completed) -> HookExecutionResult:
         """The record of a hook whose process has ended."""
-        return self._result(read_outcome(process, self._output_class), process)
+        return self._result(self._checked(read_outcome(process, self._output_class), process.stdout), process)
 
-    def answered(self, answer: bytes | Mapping[str, Any] | None) -> HookExecutionResult:
-        """The record of a hook that answered without a process of its own."""
-        return self._result(Reading(True, output=read_answer(answer, self._output_class)))
+    def answered(self, answer: bytes | Mapping[str, Any] | None, received: bytes = b"") -> HookExecutionResult:
+        """The record of a hook that answered without a process of its own; ``received`` is what the answer was in."""
+        reading = Reading(True, output=read_answer(answer, self._output_class))
+        return self._result(self._checked(reading, answer if isinstance(answer, bytes) else received))
 
     def timed_out(self) -> HookExecutionResult:
         """The record of a hook that did not answer in time."""
@@ -237,6 +239,13 @@ class HookRun:
         """The record of a hook that failed; ``what`` is the end of a sentence that starts with the hook."""
         reading = Reading(False, output=None if output is None else self._output_class(output), error=what)
         return self._result(reading, cause=cause)
+
+    def _checked(self, reading: Reading, received: bytes) -> Reading:
+        """Mark an answer as unclear in which a name occurs twice, where that matters (D-27)."""
+        output = reading.output if self.config.fail_closed and reading.success else None
+        if output is not None and (name := repeated_key(decode_text(received))):
+            output.unclear = f"`{escape_for_terminal(shorten(name, 60))}` occurs twice in one object"
+        return reading
 
     @property
     def _output_class(self) -> type[DefaultHookOutput]:

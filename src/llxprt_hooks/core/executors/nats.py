@@ -151,7 +151,7 @@ def _result(run: HookRun, answer: bytes, correlation_id: str) -> HookExecutionRe
         return run.failed(f"got an answer that is not a hook execution response: {error}")
     result = response.output or AggregatedHookResult(response.success)
     output, is_mine = result.final_output, response.correlation_id == correlation_id
-    answered = run.answered(None if output is None else output.to_dict())
+    answered = run.answered(None if output is None else output.to_dict(), answer)
     if is_mine and is_refusal(answered.output):
         return answered
     if response.error is not None:

@@ -14,6 +14,7 @@ import msgspec
 
 from llxprt_hooks._support.json_codec import NODE_WHITESPACE, decode_text, read_json, read_json_text
 from llxprt_hooks.core.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput
+from llxprt_hooks.model.answers import request_problems
 
 if TYPE_CHECKING:
     from llxprt_hooks.process import Completed
@@ -104,7 +105,7 @@ def fail_closed_block(what: str, answer: DefaultHookOutput | None = None, *, key
 
 
 def unreadable_decision(output: DefaultHookOutput | None) -> str | None:
-    """Return why a successful answer leaves open what the hook decided (D-27), as the end of a sentence; else None.
+    """Return why a successful answer leaves open what the hook decided or changed, as the end of a sentence (D-27).
 
     >>> unreadable_decision(read_answer("looks fine to me"))
     'printed something other than one JSON object'
@@ -113,7 +114,11 @@ def unreadable_decision(output: DefaultHookOutput | None) -> str | None:
         return None
     if output.implied:
         return "printed something other than one JSON object"
-    return None if output.unclear is None else f"gave no clear answer: {output.unclear}"
+    if output.unclear is not None:
+        return f"gave no clear answer: {output.unclear}"
+    changes = (output.hook_specific_output or {}).get("llm_request")
+    problems = [output.unusable] if output.unusable else request_problems(changes) if changes else []
+    return f"made a change that cannot be applied: {problems[0]}" if problems else None
 
 
 def cannot_run_block(what: str) -> dict[str, Any]:

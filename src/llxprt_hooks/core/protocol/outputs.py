@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import Any, Literal, NamedTuple
 
 from llxprt_hooks._support.fields import FLAG, OBJECT, STRING, TEXT_OR_OBJECT, FieldType, checked, object_of, one_of
-from llxprt_hooks._support.text import closest, escape_for_terminal, shorten
+from llxprt_hooks._support.text import closest, escape_for_terminal, letters, shorten
 from llxprt_hooks.model.answers import REQUEST, TOOL_CONFIG
 
 HookDecision = Literal["ask", "block", "deny", "approve", "allow"]
@@ -50,6 +50,7 @@ _DECIDING: Mapping[str, FieldType] = {
     "hookSpecificOutput": object_of({"permissionDecision": _DECISION}),
 }
 """The fields that carry a decision."""
+_CHANGES = ("tool_input", "tool_response", "llm_request", "llm_response", "toolConfig")
 _SPECIFIC_NAMES = frozenset({"hookEventName", *SPECIFIC_FIELDS})
 _IN_SPECIFIC = "hookSpecificOutput."
 
@@ -85,6 +86,7 @@ class DefaultHookOutput:
         "system_message",
         "unclear",
         "unknown",
+        "unusable",
     )
 
     decision: HookDecision | None
@@ -100,6 +102,8 @@ class DefaultHookOutput:
     """Why a decision that the hook may have made is not known: which field carries one that cannot be read."""
     problems: Sequence[str]
     """One sentence for each field that is ignored because of its type."""
+    unusable: str | None
+    """Why a change that the hook may have made cannot be applied: which field was not read."""
     unknown: Sequence[str]
     """The first names that are not those of a field, at the top level and in ``hookSpecificOutput``, as shown."""
 
@@ -118,7 +122,10 @@ class DefaultHookOutput:
         self.implied = implied
         self.problems = problems
         self.unknown = () if is_known else _all_unknown(data, specific)
-        self.unclear = None if is_known and not problems else _unclear(data, fields, specific)
+        self.unclear = self.unusable = None
+        if problems or not is_known:
+            self.unclear = _unclear(data, fields, specific)
+            self.unusable = _unusable(data, specific, problems)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are set, under their JSON names."""
@@ -239,6 +246,17 @@ def _unclear(data: Mapping[str, Any], fields: Mapping[str, Any], specific: Mappi
     return next(chain.from_iterable(reasons), None)
 
 
+def _unusable(data: Mapping[str, Any], specific: Mapping[str, Any], problems: Iterable[str]) -> str | None:
+    """Return why a change is not known: its field has a wrong type, or a name that is not read."""
+    missing = SPECIFIC_FIELDS.keys() - specific.keys()
+    reasons = (
+        (problem for problem in problems if _IN_SPECIFIC in problem),
+        _misplaced(data, _CHANGES, missing),
+        _misspelled(_unknown(specific, _SPECIFIC_NAMES), missing, _IN_SPECIFIC),
+    )
+    return next(chain.from_iterable(reasons), None)
+
+
 def _misplaced(data: Mapping[str, Any], names: Iterable[str], missing: Container[str], path: str = "") -> Iterator[str]:
     return (_not_read(name, name, path) for name in names if name in missing and data.get(name) is not None)
 
@@ -278,8 +296,14 @@ def _unknown(data: Mapping[Any, Any], known: Container[str]) -> Iterator[str]:
     return (name for name in islice(unknown, _MAX_UNKNOWN) if isinstance(name, str))
 
 
+_ELSEWHERE = {"updatedinput": "tool_input"}
+"""Fields of other agents' hooks, by their letters, and what they are called here."""
+
+
 def _meant(name: str) -> str | None:
-    return _likely_field(name[:101])  # `closest` reads no longer ones, and the cache would keep them
+    return _ELSEWHERE.get(letters(name[:101])) or _likely_field(
+        name[:101]
+    )  # `closest` reads no longer ones, and the cache would keep them
 
 
 @lru_cache(maxsize=1024)
