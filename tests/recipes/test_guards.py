@@ -62,7 +62,7 @@ SECRETS = {
     "gitlab": "glpat-" + "x9Yz8Wv7Ut6Sr5Qp4On3",
     "slack": "xoxb-" + "123456789012-abcdefGHIJKL",
     "google": "AIza" + "SyD4k9f8G7h6J5k4L3m2N1b0V9c8X7z6Q5w",
-    "anthropic": "sk-ant-" + "api03-a1B2c3D4e5F6g7H8i9J0",
+    "anthropic": "sk-ant-" + "api03-" + "a1B2c3D4e5" * 9 + "f6GAA",
     "openai": "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0",
     "stripe": "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc",
     "npm": "npm_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8",
@@ -122,6 +122,39 @@ async def test_secret_scanning_takes_no_longer_for_a_long_value_of_letters(bench
     verdict = await bench.verdict("write_file", file_path="settings", content=f"token={'abcdEFGH' * 10}1")
 
     assert "a secret in an assignment" in str(verdict)
+
+
+async def test_secret_scanning_searches_the_names_of_arguments_and_files(bench: RecipeProject) -> None:
+    bench.init("secret-scanning")
+    calls: dict[str, tuple[str, dict[str, Any]]] = {
+        "name of an argument": ("log_in", {"user": "ada", "password": "hunter2horse9"}),
+        "name of a header": ("fetch", {"headers": {"X-Api-Key": "9f8e7d6c5b4a3921"}}),
+        "key as a name": ("set_all", {"values": {SECRETS["github"]: "x"}}),
+        "file": ("write_file", {"file_path": f"keys/{SECRETS['github']}.txt", "content": "x"}),
+    }
+    harmless: dict[str, tuple[str, dict[str, Any]]] = {
+        "page": ("list_users", {"page_token": "CAUQAA8f14e45fceea167a"}),
+        "field": ("fill", {"password_field": "input-2f8e7d6c"}),
+    }
+
+    found = await verdicts(bench, calls | harmless)
+
+    assert [name for name, verdict in found.items() if verdict is None] == list(harmless)
+
+
+async def test_secret_scanning_reads_names_without_quotes_as_variables_in_programs_only(bench: RecipeProject) -> None:
+    bench.init("secret-scanning")
+    text = "password = Zx81kk0Qp!"
+
+    found = await verdicts(
+        bench,
+        {
+            name: ("write_file", {"file_path": name, "content": text})
+            for name in ("main.tf", "a.py", "notes.md", "notes.txt", "settings.ini")
+        },
+    )
+
+    assert [name for name, verdict in found.items() if verdict] == ["notes.md", "notes.txt", "settings.ini"]
 
 
 async def test_secret_scanning_leaves_alone_what_the_user_has_allowed(bench: RecipeProject) -> None:
