@@ -648,3 +648,29 @@ def test_a_missing_input_file_is_named_once(world: CliProject) -> None:
 
     assert "the input file nowhere.json cannot be read: No such file or directory\n" in run.stderr
     assert run.status == 64
+
+
+# Hooks that act.
+
+
+@pytest.mark.parametrize("event", ["BeforeAgent", "AfterAgent", "PreCompress", "AfterTool", "AfterModel"])
+def test_a_block_counts_at_more_events_where_hooks_act(world: CliProject, event: str) -> None:
+    for profile, status in (("standard", 0), ("full", 2)):
+        hooks = {event: [{"hooks": [{"type": "command", "command": printing(DENY)}]}]}
+        world.put("user", {"enableHooks": True, "hooksConfig": {"profile": profile}, "hooks": hooks})
+        fired = world.run("fire", event, "--json")
+        assert (fired.status, fired.json["blocked"]) == (status, status == 2)
+
+
+def test_fire_says_what_hooks_that_act_would_do(world: CliProject) -> None:
+    said = {
+        "AfterTool": '{"hookSpecificOutput": {"tool_response": "x"}}',
+        "AfterAgent": '{"hookSpecificOutput": {"clearContext": true}}',
+        "BeforeTool": '{"decision": "ask", "reason": "sure?"}',
+    }
+    hooks = {event: [{"hooks": [{"type": "command", "command": f"echo '{text}'"}]}] for event, text in said.items()}
+    world.put("user", {"enableHooks": True, "hooksConfig": {"profile": "full"}, "hooks": hooks})
+    shown = {event: world.run("fire", event).stdout for event in said}
+    assert "allowed: replaces the result" in shown["AfterTool"]
+    assert "allowed: clears the conversation" in shown["AfterAgent"]
+    assert "allowed: asks a person: sure?" in shown["BeforeTool"]

@@ -42,6 +42,8 @@ class Request:
     """The declared arguments, after hooks."""
     target: Target | None = None
     """The file that the call writes, if it writes one."""
+    reason: str | None = None
+    """Why a hook asks, if one does."""
 
     @property
     def protected(self) -> str | None:

@@ -69,6 +69,7 @@ def build_agent(
         },
     )
     scheduler = Scheduler(hooks, Workspace(config.working_dir, config), TOOLS, approval, ui)
+    config.approver = scheduler.answer if approval.interactive else None
     return AgentSession(hooks, chat, scheduler, ui, transcript)
 
 

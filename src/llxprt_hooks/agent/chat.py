@@ -28,7 +28,9 @@ class Answer:
     shown: str | None = None
     """The text that was shown to the user, or None without an answer."""
     blocked: str | None = None
-    """Why the model call was blocked, if no hook supplied an answer instead."""
+    """Why the model call was blocked, if no hook supplied an answer instead, or why the prompt was refused."""
+    refused: bool = False
+    """Whether the prompt was refused."""
     stop_reason: str | None = None
     usage: types.GenerateContentResponseUsageMetadata | None = None
     """Token usage of the model call, also if a hook replaced the response."""

@@ -14,12 +14,15 @@ from llxprt_hooks.agent.approval import Approver, Request
 from llxprt_hooks.agent.tools.messages import ToolFailure, failed
 from llxprt_hooks.agent.tools.tool import Tool, check_requested, texts
 from llxprt_hooks.agent.ui import ToolState, UserInterface, hook_names
+from llxprt_hooks.core.calls.tool import ToolNotRun
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
     from google.genai import types
 
     from llxprt_hooks.agent.tools.workspace import Workspace
+    from llxprt_hooks.core.calls.approval import ApprovalRequest
+    from llxprt_hooks.core.calls.tool import HookedToolCall
     from llxprt_hooks.core.engine.session import Session
     from llxprt_hooks.hooks import Hooks
 
@@ -75,10 +78,11 @@ class RequestedCall:
             "args": self.args,
             "status": None if self.status is None else self.status.value,
             "result": self.result.llm_content,
+            **({"replaced": True} if self.result.replaced else {}),
         }
 
 
-class _Refused(Exception):
+class _Refused(ToolNotRun):
     """The call was not approved. The message is for the model."""
 
 
@@ -118,14 +122,14 @@ class Scheduler:
         tool = self._tools.get(call.name)
         if (refusal := session.restriction.refusal(call.name)) is not None:
             return self._finish(call, CallStatus.RESTRICTED, ToolResult.failure(refusal))
-        hooked = self._hooks.tool_call(call.name, call.args)
+        hooked = self._hooks.tool_call(call.name, call.args, tool_use_id=call.id)
         try:
             if tool is None:
                 name = shorten(call.name, _MAX_NAME)
                 raise ToolFailure(f"Unknown tool {name!r}. Available tools: {', '.join(self._tools)}.")
             check_requested(tool, call.args)
             self._enter(call, CallState.EXECUTING)
-            result = await hooked.run(partial(self._execute, call, tool))
+            result = await hooked.run(partial(self._execute, call, tool, hooked))
         except ToolFailure as failure:
             return self._finish(call, CallStatus.ERROR, hooked.not_run(failed(failure)))
         except _Refused as refused:
@@ -135,13 +139,24 @@ class Scheduler:
         call.decided_by = hook_names(result.decided_by)
         return self._finish(call, status, result)
 
-    async def _execute(self, call: RequestedCall, tool: Tool, final_input: dict[str, Any]) -> ToolResult:
-        """Ask for approval and run the tool. Raises if the tool does not run, so that AfterTool does not fire."""
-        call.args = final_input
+    async def answer(self, asked: ApprovalRequest) -> bool:
+        """Ask the user what a hook wants to know."""
+        tool = self._tools[asked.tool_name]
+        return await self._approval.refusal(self._request(tool, asked.tool_input, asked)) is None
+
+    def _request(self, tool: Tool, final_input: dict[str, Any], asked: ApprovalRequest | None = None) -> Request:
         arguments = texts(tool, final_input)
         target = self._workspace.target(arguments[tool.writes]) if tool.writes else None
-        request, workspace = Request(tool, arguments, target), self._workspace
-        if self._approval.needed(request):
+        return Request(tool, arguments, target, f"{asked.hook} asks: {asked.reason}" if asked else None)
+
+    async def _execute(
+        self, call: RequestedCall, tool: Tool, hooked: HookedToolCall, final_input: dict[str, Any]
+    ) -> ToolResult:
+        """Ask for approval and run the tool. Raises if the tool does not run, so that AfterTool does not fire."""
+        call.args = final_input
+        request, workspace = self._request(tool, final_input), self._workspace
+        arguments, target = request.arguments, request.target
+        if self._approval.needed(request) and not (hooked.is_approved and request.protected is None):
             self._enter(call, CallState.AWAITING_APPROVAL)
             if (refusal := await self._approval.refusal(request)) is not None:
                 raise _Refused(refusal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from google.genai import types
@@ -14,8 +14,9 @@ from llxprt_hooks.agent.answer import first_content, function_calls
 from llxprt_hooks.agent.chat import Answer
 from llxprt_hooks.agent.provider import AgentError
 from llxprt_hooks.agent.scheduler import CallStatus, RequestedCall, Scheduler
-from llxprt_hooks.agent.ui import Stopped, UserInterface
+from llxprt_hooks.agent.ui import Continued, PromptRefused, Stopped, UserInterface, WarningEvent, hook_names
 from llxprt_hooks.core.calls.lifecycle import observe
+from llxprt_hooks.core.calls.turn import start_session
 from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 from llxprt_hooks.process import watchdog
 
@@ -62,13 +63,16 @@ class AgentSession:
     """Token counts over all model calls, under the names that the API gives them."""
     response: str = ""
     """The text of the last answer to the prompt, as shown."""
+    continuations: int = 0
+    """How many further turns hooks asked for, after the prompt."""
 
     @property
     def config(self) -> Config:
         return self.hooks.config
 
     def start(self, source: SessionStartSource = SessionStartSource.STARTUP) -> None:
-        observe(self.config, HookEventName.SESSION_START, source=source)
+        with self.chat.session.active():
+            start_session(self.config, self.chat.session, source)
 
     def end(self, reason: SessionEndReason) -> None:
         observe(self.config, HookEventName.SESSION_END, reason=reason)
@@ -93,20 +97,43 @@ class AgentSession:
         """Work on a prompt until the model requests no more tools, a hook stops it, or the turn limit is reached."""
         tokens = (self.chat.usage and self.chat.usage.prompt_token_count) or 0
         stopped = await self._compress(PreCompressTrigger.AUTO) if tokens > COMPRESS_ABOVE else None
-        self.response = ""
+        self.response, self.continuations = "", 0
         self.chat.session.resume()
-        observe(self.config, HookEventName.BEFORE_AGENT, prompt=prompt)
-        self._append(types.Content(role="user", parts=[types.Part(text=prompt)]))
+        with self.chat.session.active():
+            start = await self.hooks.before_turn(prompt)
+            if start.blocked:
+                self.ui.handle(PromptRefused(start.reason or "", hook_names(start.decided_by)))
+                return Answer(blocked=start.reason, refused=True)
+            if start.should_stop:
+                return self._stopped(Answer(stop_reason=start.stop_reason, stopped_by=hook_names(start.decided_by)))
+            answer, asked, sent = stopped, prompt, start.prompt
+            while True:
+                answer, following = await self._turn(asked, sent, answer)
+                if following is None:
+                    return answer
+                self.continuations += 1
+                answer, asked, sent = None, following, following
+
+    async def _turn(self, prompt: str, sent: str, stopped: Answer | None) -> tuple[Answer, str | None]:
+        """Work on a prompt, with the hooks after it; return the next prompt, if a hook lets the agent continue."""
+        self._append(types.Content(role="user", parts=[types.Part(text=sent)]))
         answer = stopped or await self._turns()
         if answer.stop_reason is not None:
-            self.ui.handle(Stopped(answer.stop_reason, answer.stopped_by))
-        observe(
-            self.config,
-            HookEventName.AFTER_AGENT,
-            prompt=prompt,
-            prompt_response=self.response,
-            stop_hook_active=answer.stop_reason is not None,
-        )
+            self._stopped(answer)
+        active = self.continuations > 0 or answer.stop_reason is not None
+        end = await self.hooks.after_turn(prompt, self.response, active)
+        if end.clear_context:
+            self.clear()
+        if end.should_stop and answer.stop_reason is None:
+            answer = replace(answer, stop_reason=end.stop_reason, stopped_by=hook_names(end.decided_by))
+            self._stopped(answer)
+        if end.next_prompt is None or answer.stop_reason is not None:
+            return answer, None
+        self.ui.handle(Continued(end.next_prompt, hook_names(end.decided_by)))
+        return answer, end.next_prompt
+
+    def _stopped(self, answer: Answer) -> Answer:
+        self.ui.handle(Stopped(answer.stop_reason or "", answer.stopped_by))
         return answer
 
     async def compress(self, trigger: PreCompressTrigger) -> bool:
@@ -120,7 +147,9 @@ class AgentSession:
 
         Returns the answer if a hook stopped the agent.
         """
-        observe(self.config, HookEventName.PRE_COMPRESS, trigger=trigger)
+        if (reason := await self.hooks.before_compression(trigger)) is not None:
+            self.ui.handle(WarningEvent(f"the conversation was not compressed: {reason}"))
+            return None
         fork = self.chat.fork()
         fork.history.append(types.Content(role="user", parts=[types.Part(text=_SUMMARY_PROMPT)]))
         answer = await fork.ask()

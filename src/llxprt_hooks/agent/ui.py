@@ -69,6 +69,24 @@ class ModelBlocked(AgentEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class PromptRefused(AgentEvent):
+    """A hook refused the prompt, so that the model did not get it."""
+
+    type: ClassVar[str] = "refused"
+    reason: str
+    hook: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Continued(AgentEvent):
+    """A hook lets the agent continue, with the reason as its prompt."""
+
+    type: ClassVar[str] = "continued"
+    reason: str
+    hook: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped(AgentEvent):
     """A hook stopped the agent."""
 

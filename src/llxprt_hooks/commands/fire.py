@@ -105,6 +105,11 @@ class Trial:
         return self.result is not None and self.result.is_blocked(self.event_name)
 
     @property
+    def acts(self) -> bool:
+        """Whether any hook that ran acts, so that its answer can do more."""
+        return any(result.hook_config.acts for result in self.results)
+
+    @property
     def should_stop(self) -> bool:
         return self.output is not None and self.output.should_stop_execution()
 
@@ -242,7 +247,11 @@ class LoadedHooks:
 def meaning(result: HookExecutionResult) -> str:
     """Describe what a hook's result means for its event."""
     if result.hook_config.observe:
-        would = would_have(result.event_name, result.observed) if result.observed and _counts(result) else []
+        would = (
+            would_have(result.event_name, result.observed, acts=result.hook_config.acts)
+            if result.observed and _counts(result)
+            else []
+        )
         return f"nothing, because it only observes: {'; '.join(would) or 'would have changed nothing, too'}"
     if not _counts(result):
         goes_ahead = result.spec.can_block
@@ -268,6 +277,8 @@ def effects(event_name: HookEventName, output: DefaultHookOutput, *, acts: bool 
     if (stop_reason := output.get_stop_reason()) is not None:
         found.append(f"stops the agent: {_cut(stop_reason)}")
     goes_on = not found
+    if acts and output.asks():
+        found.append(f"asks a person{because(_cut(output.get_effective_reason()))}")
     specific = output.hook_specific_output or {}
     for effect in spec.effects:
         if specific.get(effect.field) and effect.if_allowed in (None, goes_on):
@@ -279,14 +290,14 @@ def effects(event_name: HookEventName, output: DefaultHookOutput, *, acts: bool 
     return found
 
 
-def would_have(event_name: HookEventName, output: DefaultHookOutput) -> list[str]:
+def would_have(event_name: HookEventName, output: DefaultHookOutput, *, acts: bool = False) -> list[str]:
     """Return what an output would have done if its hook did not only observe.
 
     >>> from llxprt_hooks import DefaultHookOutput
     >>> would_have(HookEventName.BEFORE_TOOL, DefaultHookOutput({"decision": "deny", "reason": "no secrets"}))
     ['would have blocked: no secrets']
     """
-    return [_would_have(phrase) for phrase in effects(event_name, output)]
+    return [_would_have(phrase) for phrase in effects(event_name, output, acts=acts)]
 
 
 def _would_have(phrase: str) -> str:
@@ -323,6 +334,8 @@ _WORDS: Mapping[Effect, Callable[[Any], str]] = {
     Effect.ANSWER_FOR_MODEL: lambda _: "answers instead of the model",
     Effect.REPLACE_ANSWER: lambda _: "replaces the answer",
     Effect.RESTRICT_TOOLS: _tool_config,
+    Effect.REPLACE_RESULT: lambda _: "replaces the result",
+    Effect.CLEAR_CONTEXT: lambda _: "clears the conversation",
 }
 
 

@@ -19,12 +19,14 @@ class InteractiveProject(AgentProject):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._hooks: dict[str, list[dict[str, Any]]] = {}
+        self.profile = "standard"
 
     def add_hook(self, event: str, name: str, script: str, *, matcher: str = "") -> None:
         """Add a hook: a shell script that has its input on stdin."""
         hook = {"type": "command", "name": name, "command": script}
         self._hooks.setdefault(event, []).append({"matcher": matcher, "hooks": [hook]})
-        self.put("project", {"enableHooks": True, "hooks": self._hooks})
+        hooks_config = {"profile": self.profile}
+        self.put("project", {"enableHooks": True, "hooksConfig": hooks_config, "hooks": self._hooks})
 
     def saying_hook(self, event: str, name: str, said: Mapping[str, Any], *, matcher: str = "") -> None:
         """Add a hook that says the same whatever it is given."""

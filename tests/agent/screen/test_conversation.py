@@ -199,3 +199,24 @@ def test_a_hook_that_fails_is_reported_above_the_prompt(project: InteractiveProj
         terminal.see_flash("a\\x1b[2Jb")
         terminal.type(ENTER)
         terminal.see("> half a line", "Fine.")
+
+
+def test_a_hook_can_ask_the_user_and_keep_the_conversation(project: InteractiveProject) -> None:
+    project.profile = "full"
+    project.saying_hook("BeforeTool", "deploys", {"decision": "ask", "reason": "does it look right?"}, matcher="glob")
+    project.saying_hook("PreCompress", "keep", {"decision": "deny", "reason": "too early"})
+    project.add_hook("BeforeAgent", "no-secrets", "grep -q sesame && { echo 'say no secrets' >&2; exit 2; }; exit 0")
+    globbing = answer(call("glob", pattern="*"))
+    with project.session(globbing, answer("Allowed."), globbing, answer("Denied.")) as terminal:
+        terminal.see_prompt()
+        assert "the prompt was refused by no-secrets: say no secrets" in terminal.ask("open sesame")
+        terminal.enter("one")
+        assert "! deploys asks: does it look right?" in terminal.see("Allow glob? [y/N]")
+        terminal.enter("y")
+        assert "Allowed." in terminal.see_prompt()
+        terminal.enter("two")
+        terminal.see("Allow glob? [y/N]")
+        terminal.enter("n")
+        refused = terminal.see_prompt()
+        assert "blocked by deploys: does it look right? (the answer was no)" in refused
+        assert "the conversation was not compressed: too early" in terminal.ask("/compress")

@@ -21,11 +21,23 @@ from llxprt_hooks.agent.chat import Answer
 from llxprt_hooks.agent.environment import marked_as_agent
 from llxprt_hooks.agent.provider import AgentError
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, RequestedCall
-from llxprt_hooks.agent.ui import AgentEvent, AnswerText, ModelBlocked, Stopped, ToolState, UserInterface, WarningEvent
+from llxprt_hooks.agent.ui import (
+    AgentEvent,
+    AnswerText,
+    Continued,
+    ModelBlocked,
+    PromptRefused,
+    Stopped,
+    ToolState,
+    UserInterface,
+    WarningEvent,
+)
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.stats import EventTally
 from llxprt_hooks.events import SessionEndReason
 
+_SHOWN = (ModelBlocked, PromptRefused, Continued, Stopped, WarningEvent)
+"""What is on stderr too if stdout has JSON."""
 _MAX_NAME = 100
 _MAX_ARGUMENTS = 120
 
@@ -65,6 +77,8 @@ async def _run(options: AgentOptions, prompt: str, output_format: str) -> ExitSt
             "tool_calls": [call.to_dict() for call in session.tool_calls],
             "usage": session.usage,
             "hooks": tally.to_dict(),
+            **({"refused": answer.blocked} if answer.refused else {}),
+            **({"continuations": session.continuations} if session.continuations else {}),
         }
         output.finish(summary)
 
@@ -118,7 +132,7 @@ class JsonOutput:
     def handle(self, event: AgentEvent) -> None:
         # The object has the reason of a blocked call, but not the hook.
         is_blocked_call = isinstance(event, ToolState) and event.call.status is CallStatus.BLOCKED
-        if is_blocked_call or isinstance(event, (ModelBlocked, Stopped, WarningEvent)):
+        if is_blocked_call or isinstance(event, _SHOWN):
             _print_event(event)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
@@ -130,7 +144,7 @@ class StreamJsonOutput:
 
     def handle(self, event: AgentEvent) -> None:
         print_json(event.to_dict())
-        if isinstance(event, (ModelBlocked, Stopped, WarningEvent)):
+        if isinstance(event, _SHOWN):
             _print_event(event)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
@@ -172,6 +186,10 @@ def _line(event: AgentEvent) -> str | None:
         return f"  {line}" if line else None
     if isinstance(event, ModelBlocked):
         return f"llxprt-hooks: the model call was blocked by {event.hook or 'a hook'}: {event.reason}"
+    if isinstance(event, PromptRefused):
+        return f"llxprt-hooks: the prompt was refused by {event.hook or 'a hook'}: {event.reason}"
+    if isinstance(event, Continued):
+        return f"llxprt-hooks: {event.hook or 'a hook'} lets the agent continue: {event.reason}"
     if isinstance(event, Stopped):
         return f"llxprt-hooks: stopped by {event.hook or 'a hook'}: {event.reason}"
     return f"llxprt-hooks: {event.message}" if isinstance(event, WarningEvent) else None

@@ -108,6 +108,8 @@ class CallQuestion:
 
 def _warnings(request: Request) -> Iterator[str]:
     target = request.target
+    if request.reason:
+        yield f"! {escape_for_terminal(request.reason)}"
     if target and target.link_target:
         yield f"! The path leads to {escape_for_terminal(target.link_target)}"
     if target and target.protected:

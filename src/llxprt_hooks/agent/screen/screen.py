@@ -27,7 +27,9 @@ from llxprt_hooks.agent.ui import (
     AgentEvent,
     AnswerEnd,
     AnswerText,
+    Continued,
     ModelBlocked,
+    PromptRefused,
     Stopped,
     ToolState,
     WarningEvent,
@@ -148,6 +150,10 @@ class Screen(HookObserver):
             self._show_call(event.call)
         elif isinstance(event, ModelBlocked):
             self.show(_marked("⊘", "red", f"the model call was blocked by {event.hook or 'a hook'}: {event.reason}"))
+        elif isinstance(event, PromptRefused):
+            self.show(_marked("⊘", "red", f"the prompt was refused by {event.hook or 'a hook'}: {event.reason}"))
+        elif isinstance(event, Continued):
+            self.show(_marked("↻", "cyan", f"{event.hook or 'a hook'} lets the agent continue: {event.reason}"))
         elif isinstance(event, Stopped):
             self.show(_marked("■", "yellow", f"stopped by {event.hook or 'a hook'}: {event.reason}"))
         elif isinstance(event, WarningEvent):

@@ -6,10 +6,11 @@ import errno
 import os
 
 from llxprt_hooks._support.text import SPACES, escape_for_terminal, plural
+from llxprt_hooks.core.calls.tool import ToolNotRun
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 
 
-class ToolFailure(Exception):
+class ToolFailure(ToolNotRun):
     """A tool call failed. The message is a sentence for the model and the user."""
 
 

@@ -348,7 +348,7 @@ def _print_result(console: Console, result: HookExecutionResult) -> None:
 def _print_outcome(console: Console, trial: Trial) -> None:
     if trial.output is not None:
         _print_block(console, "merged", _indented(trial.output.to_dict()))
-    found = effects(trial.event_name, trial.output) if trial.output else []
+    found = effects(trial.event_name, trial.output, acts=trial.acts) if trial.output else []
     if trial.blocked:
         # The reason of a hook with `failClosed` begins with the same word.
         reason = f": {trial.reason}".removeprefix(": blocked") if trial.reason else ""

@@ -69,8 +69,8 @@ def command(
     The Gemini API is called with GOOGLE_API_KEY or GEMINI_API_KEY, at GOOGLE_GEMINI_BASE_URL if that is set. The agent
     keeps each conversation, including blocked calls, in ~/.llxprt/transcripts, which only you can read.
 
-    Exit status: 0 if the agent answered, 2 if a hook blocked a model call, 3 if a hook stopped the agent, 1 if the
-    model could not be called or a required hook is missing, 64 for wrong usage, 130 after Ctrl-C.
+    Exit status: 0 if the agent answered, 2 if a hook refused the prompt or blocked a model call, 3 if a hook stopped
+    the agent, 1 if the model could not be called or a required hook is missing, 64 for wrong usage, 130 after Ctrl-C.
 
     \b
     Examples:

@@ -159,7 +159,7 @@ class Inspector:
             {
                 **trial.to_dict(),
                 "outcome": outcome,
-                "effects": effects(name, trial.output) if trial.output else [],
+                "effects": effects(name, trial.output, acts=trial.acts) if trial.output else [],
                 "planned": [_planned(hook) for hook in trial.plan],
                 "meanings": [meaning(result) for result in trial.results],
                 "comparison": compare(event, hook_input, trial),

@@ -32,6 +32,10 @@ Execute: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any] | Any]
 """A tool: takes its input and returns a ``ToolResult``, or any other value, which becomes the content of one."""
 
 
+class ToolNotRun(Exception):  # a statement, not an error
+    """What a tool's function raises to say that the tool did not run, so that no AfterTool hook is to see it."""
+
+
 async def fire_before_tool_hook(
     config: CallerConfig, tool_name: str, tool_input: Mapping[str, Any]
 ) -> DefaultHookOutput | None:
@@ -94,6 +98,8 @@ class HookedToolCall:
         try:
             outcome = execute_fn(self.input)
             outcome = await outcome if is_awaitable(outcome) else outcome
+        except ToolNotRun:
+            raise
         except Exception as error:
             if (result := await self.raised(error)) is None:
                 raise
