@@ -80,43 +80,6 @@ async def test_it_reads_settings_files(project: EngineProject, monkeypatch: pyte
     assert (await hooks.run_tool("any", {}, done)).llm_content == "not today"
 
 
-GUARD = {"type": "command", "command": "true", "name": "guard"}
-GUARDED: dict[str, Any] = {
-    "enableHooks": True,
-    "hooks": {"BeforeTool": [{"matcher": "^write_file$", "hooks": [GUARD]}]},
-}
-"""Settings with a guard for one tool."""
-
-
-def test_a_program_can_find_out_that_a_guard_runs(project: EngineProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    project.put("project", GUARDED)
-    assert not Hooks.load(project.root).has_hooks_for("BeforeTool", "write_file")  # not approved
-    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
-    assert Hooks.load(project.root).has_hooks_for("BeforeTool", "write_file")
-
-
-@pytest.mark.parametrize(
-    ("missing", "settings"),
-    [
-        ("the file", None),
-        ("valid JSON", "{"),
-        ("enableHooks", {**GUARDED, "enableHooks": False}),
-        ("the event", {**GUARDED, "hooks": {"PreToolUse": GUARDED["hooks"]["BeforeTool"]}}),
-        ("a type", {**GUARDED, "hooks": {"BeforeTool": [{"hooks": [{"command": "true"}]}]}}),
-        ("a valid matcher", {**GUARDED, "hooks": {"BeforeTool": [{"matcher": "^(write_file", "hooks": [GUARD]}]}}),
-        ("a matcher for the tool", {**GUARDED, "hooks": {"BeforeTool": [{"matcher": "^wirte", "hooks": [GUARD]}]}}),
-        ("its name among the enabled", {**GUARDED, "hooksConfig": {"disabled": ["guard"]}}),
-    ],
-)
-def test_a_program_can_find_out_that_a_guard_is_missing(
-    project: EngineProject, monkeypatch: pytest.MonkeyPatch, missing: str, settings: Any
-) -> None:
-    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
-    if settings is not None:
-        project.put("project", settings)
-    assert not Hooks.load(project.root).has_hooks_for("BeforeTool", "write_file"), missing
-
-
 def test_hooks_that_were_never_enabled_are_reported_once(project: EngineProject, warnings_of_engine: Texts) -> None:
     groups = project.config({"BeforeTool": project.hook()}).hooks
     config = Config(hooks=groups)
@@ -316,23 +279,6 @@ def test_an_argument_without_a_name_cannot_be_shown_to_hooks() -> None:
 
 
 # Models.
-
-
-async def test_a_model_call_with_its_hooks(project: EngineProject) -> None:
-    events = {
-        "BeforeToolSelection": project.hook("tools", says(toolConfig={"allowedFunctionNames": ["glob"]})),
-        "BeforeModel": project.hook("before", says(llm_request={"model": "small"})),
-        "AfterModel": project.hook("after", says(llm_response={"text": "[redacted]"})),
-    }
-    hooks = Hooks(project.config(events))
-    model = Model()
-    result = await ask(hooks, model)
-    assert project.order() == ["tools", "before", "after"]
-    assert model.asked[0]["model"] == "small"
-    assert text_of(result.response) == "[redacted]"
-    assert result.restriction == Restriction(frozenset({"glob"}))
-    assert hooks.sync.call_model(REQUEST, model, translator="openai-chat").response is not None
-    assert project.order() == ["tools", "before", "after"] * 2
 
 
 async def test_a_model_may_be_called_by_a_coroutine_function() -> None:

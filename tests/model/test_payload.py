@@ -198,10 +198,6 @@ def test_other_data_is_not_marked(value: object, translator: str | None) -> None
     assert mark_request(value, translator) is value
 
 
-def test_one_translator_for_all() -> None:
-    assert resolve_translator() is resolve_translator()
-
-
 def run(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 

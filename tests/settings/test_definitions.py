@@ -19,7 +19,6 @@ from llxprt_hooks import HookEventName
 from llxprt_hooks.core.executors import EXECUTORS, Executor, HookRun
 from llxprt_hooks.core.executors.command import CommandSpec
 from llxprt_hooks.settings.definitions import (
-    ConfigSource,
     HookConfig,
     HookDefinition,
     HookSet,
@@ -72,14 +71,6 @@ def test_a_group_has_a_matcher_a_mode_and_hooks_in_order() -> None:
         ("first", "write_.*", True),
         ("second", "write_.*", True),
     ]
-
-
-@pytest.mark.requirement("HOOK-082")
-def test_hooks_is_the_only_required_key_of_a_group() -> None:
-    [definition] = definitions({"BeforeTool": [group("check")]})
-
-    assert definition.matcher is None
-    assert definition.sequential is False
 
 
 @pytest.mark.requirement("HOOK-082")
@@ -200,18 +191,6 @@ def test_a_field_of_the_wrong_kind_is_ignored_alone_and_reported(fields: dict[st
 
     assert [(each.config.command, each.matcher, each.sequential) for each in found] == [("check", None, False)]
     assert next(iter(fields)) in str(problems[0])
-
-
-def test_a_definition_knows_its_position() -> None:
-    hook_set = HookSet({"BeforeTool": [group("a"), group("b", "c")]}, ConfigSource.EXTENSIONS, "extension x")
-
-    found, _ = read_definitions(hook_set)
-
-    assert [(each.source, each.origin, each.where) for each in found][-1] == (
-        ConfigSource.EXTENSIONS,
-        "extension x",
-        "hooks.BeforeTool[1].hooks[1]",
-    )
 
 
 def test_details_are_limited_to_the_first_wrong_entries(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llxprt_hooks import Config, Hooks, SettingsError
-from llxprt_hooks.settings import Document, Level, Problem, levels, settings_file
+from llxprt_hooks.settings import Level, Problem, levels, settings_file
 from llxprt_hooks.settings.load import load_settings, merge_hooks
 from llxprt_hooks.settings.trust.status import TrustState, grant_trust, revoke_trust, trust_status
 
@@ -71,17 +71,6 @@ def test_a_group_reaches_the_engine_as_it_was_written(project: Path, user_file: 
     assert source.hooks == {"BeforeTool": [written], "NoSuchEvent": ["odd", 1]}
 
 
-def test_a_source_has_the_position_of_each_hook(project: Path, user_file: Path, write: Write) -> None:
-    write(user_file, '{\n  "hooks": {\n    "BeforeTool": [\n      {"matcher": "x", "hooks": []}\n    ]\n  }\n}')
-
-    [source] = load_settings(project).sources
-    assert isinstance(source.content, Document)
-    matcher = source.content.root.at("hooks", "BeforeTool", 0, "matcher")
-
-    assert matcher is not None
-    assert str(source.content.problem_at(matcher.start, "here")) == f"{user_file}:4:19: here"
-
-
 def test_without_any_file_nothing_is_configured(project: Path) -> None:
     loaded = load_settings(project)
 
@@ -98,26 +87,6 @@ def test_a_project_that_does_not_exist_has_no_settings(tmp_path: Path, user_file
         assert loaded.enabled
         assert loaded.problems == ()
         assert loaded.trust.state is TrustState.NOTHING_TO_TRUST
-
-
-def test_a_relative_project_is_found(
-    project: Path, project_file: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(project_file, hooks("p"))
-    monkeypatch.chdir(project)
-
-    [source] = load_settings(".").sources
-
-    assert source.file == project_file
-
-
-def test_comments_trailing_commas_and_a_byte_order_mark_are_fine(project: Path, user_file: Path, write: Write) -> None:
-    write(user_file, '\ufeff{ // on\n "enableHooks": true, /* all */ }'.encode())
-
-    loaded = load_settings(project)
-
-    assert loaded.enabled
-    assert loaded.problems == ()
 
 
 def test_a_home_directory_that_is_the_project_is_not_the_users(

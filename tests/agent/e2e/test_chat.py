@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.genai import types
 
-import llxprt_hooks.agent
-import llxprt_hooks.core.calls
 from llxprt_hooks import Config, GenerateContentParameters, Hooks
 from llxprt_hooks.agent.answer import complete_answer, function_calls, shown_text
 from llxprt_hooks.agent.chat import Chat
@@ -19,8 +15,6 @@ from llxprt_hooks.agent.ui import AgentEvent, AnswerText
 
 if TYPE_CHECKING:
     from tests.support.agent import AgentProject
-
-Mode = types.FunctionCallingConfigMode
 
 
 class Recorder:
@@ -64,60 +58,11 @@ async def test_a_block_without_a_response_gives_the_agent_an_empty_one(project: 
     assert len(chat.history) == 1
 
 
-@pytest.mark.requirement("HOOK-141", "HOOK-139", "HOOK-205")
-async def test_the_provider_gets_and_gives_sdk_types_whatever_hooks_changed(project: AgentProject) -> None:
-    recorder = Recorder("one ", "two")
-    chat = chat_with(
-        project,
-        recorder,
-        BeforeToolSelection=project.hook("select", {"hookSpecificOutput": {"toolConfig": {"mode": "ANY"}}}),
-        BeforeModel=project.hook("warm", {"hookSpecificOutput": {"llm_request": {"config": {"temperature": 1}}}}),
-        AfterModel=project.hook("shout", {"hookSpecificOutput": {"llm_response": {"text": "ONE TWO"}}}),
-    )
-    answer = await chat.ask()
-    [request] = recorder.requests
-    assert isinstance(request, GenerateContentParameters)
-    assert isinstance(request.config, types.GenerateContentConfig)
-    assert all(isinstance(content, types.Content) for content in request.contents)
-    assert request.config.temperature == 1
-    assert isinstance(request.config.tool_config, types.ToolConfig)
-    assert request.config.tool_config.function_calling_config is not None
-    assert request.config.tool_config.function_calling_config.mode == Mode.ANY
-    assert isinstance(answer.response, types.GenerateContentResponse)
-    assert shown_text(answer.response) == "ONE TWO"
-    assert recorder.shown == ["ONE TWO"]
-
-
 async def test_an_answer_streams_to_the_screen_while_no_hook_may_change_it(project: AgentProject) -> None:
     recorder = Recorder("one ", "two")
     answer = await chat_with(project, recorder, BeforeModel=project.hook("quiet")).ask()
     assert recorder.shown == ["one ", "two"]
     assert answer.shown == "one two"
-
-
-# How the callers are written.
-
-
-def agent_modules() -> Iterator[ast.Module]:
-    for file in Path(llxprt_hooks.agent.__file__).parent.rglob("*.py"):
-        yield ast.parse(file.read_text(encoding="utf-8"), str(file))
-
-
-@pytest.mark.requirement("HOOK-141")
-def test_the_agent_does_not_use_the_hook_format() -> None:
-    nodes = [node for module in agent_modules() for node in ast.walk(module)]
-    names = {name for node in nodes for name in (getattr(node, "id", None), getattr(node, "attr", None)) if name}
-    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    imported = {
-        alias.name
-        for node in nodes
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("llxprt_hooks.model")
-        for alias in node.names
-    }
-    allowed = {"GenerateContentParameters", "sendable_tool_config"}
-    assert imported <= allowed
-    assert not {name for name in names if "hook_llm" in name or name in ("LLMRequest", "LLMResponse")}
-    assert not {text for text in texts if text in ("llm_request", "llm_response", "messages", "toolConfig")}
 
 
 # Answers in pieces.

@@ -118,18 +118,12 @@ def without_hooks(request: pytest.FixtureRequest, project: EngineProject) -> Con
 
 @pytest.mark.requirement("HOOK-010", "HOOK-011", "HOOK-012", "HOOK-013")
 @pytest.mark.parametrize("trigger", TRIGGERS)
-def test_a_trigger_without_hooks_finishes_without_suspending(without_hooks: Config, trigger: str) -> None:
+def test_a_trigger_without_hooks_neither_suspends_nor_runs_a_process_nor_builds_a_payload(
+    without_hooks: Config, trigger: str, project: EngineProject
+) -> None:
     fire, expected = TRIGGERS[trigger]
     assert same(finished_at_once(fire(without_hooks)), expected)
     assert same(finished_at_once(fire(without_hooks)), expected)
-
-
-@pytest.mark.requirement("HOOK-010", "HOOK-011", "HOOK-012")
-@pytest.mark.parametrize("trigger", TRIGGERS)
-def test_a_trigger_without_hooks_runs_no_process_and_builds_no_payload(
-    without_hooks: Config, trigger: str, project: EngineProject
-) -> None:
-    finished_at_once(TRIGGERS[trigger][0](without_hooks))
     assert [project.runs(name) for name in ("any", "other", "more")] == [0, 0, 0]
     assert "payload_reads" not in vars(without_hooks)
 
@@ -171,23 +165,6 @@ def test_a_tool_without_hooks_runs_in_the_wrapper_without_suspending(without_hoo
 
     assert finished_at_once(execute_tool_with_hooks(without_hooks, "glob", given, glob)) is result
     assert received == [given]
-
-
-@pytest.mark.requirement("HOOK-012")
-async def test_only_the_tool_that_matches_runs_the_hook(project: EngineProject) -> None:
-    config = project.config(
-        {"BeforeTool": [{"matcher": "^write", "hooks": [{"type": "command", "command": project.hook()}]}]}
-    )
-    for tool in ("read_file", "overwrite", "write_file"):
-        await fire_before_tool_hook(config, tool, {})
-    assert project.runs() == 1
-    assert project.payload()["tool_name"] == "write_file"
-
-
-@pytest.mark.requirement("HOOK-013")
-def test_whether_hooks_are_relevant_is_answered_synchronously_and_without_a_loop(project: EngineProject) -> None:
-    config = project.config({"BeforeTool": project.hook()}, enable_hooks=False)
-    assert config.get_hook_system() is None
 
 
 AUDITED = """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -269,14 +268,6 @@ def test_an_approval_covers_the_mode_and_shows_it() -> None:
 
     assert len({hook_fingerprint(each) for each in settings}) == 3
     assert hook_commands(settings[1])[0].details == {"mode": '"observe"'}
-
-
-async def test_its_failure_is_logged_with_what_it_means(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        await fired(configured(tmp_path, hook("exit 1", name="guard", failClosed=True)))
-
-    [record] = [record for record in caplog.records if "guard" in record.getMessage()]
-    assert record.getMessage().endswith(". Ignored: the hook is in observe mode")
 
 
 async def test_observers_get_its_answer(tmp_path: Path) -> None:

@@ -81,21 +81,6 @@ async def test_an_observer_sees_the_event_and_each_of_its_hooks() -> None:
     assert listener.calls[5:] == [("event ended", "BeforeTool")]
 
 
-async def test_the_end_of_an_event_has_its_plan_and_what_matchers_were_compared_with() -> None:
-    ended: list[EventEnded] = []
-
-    class Ends(HookObserver):
-        def event_ended(self, event: EventEnded) -> None:
-            ended.append(event)
-
-    await fire(Ends())
-
-    [event] = ended
-    assert event.subject == "write_file"
-    assert event.plan
-    assert [config.name for config in event.plan.hook_configs] == ["guard", "other"]
-
-
 async def test_an_observer_sees_nothing_of_an_event_without_hooks() -> None:
     listener = Listener()
 

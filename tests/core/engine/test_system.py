@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,14 +14,10 @@ from llxprt_hooks import (
     Extension,
     GenerateContentParameters,
     HookEventHandler,
-    HookEventName,
-    HookExecutionRequest,
     HookRegistry,
     HookRegistryNotInitializedError,
     HookSystem,
     HookSystemNotInitializedError,
-    InProcessMessageBus,
-    MessageBusType,
     execute_tool_with_hooks,
     fire_after_model_hook,
     fire_after_tool_hook,
@@ -42,7 +37,7 @@ if TYPE_CHECKING:
     from google.genai.types import GenerateContentResponse
 
     from llxprt_hooks.settings.definitions import HookSet
-    from tests.support.engine_project import EngineProject, Ready
+    from tests.support.engine_project import EngineProject
 
 PARTS = (HookRegistry, HookPlanner, HookRunner, HookAggregator, HookEventHandler)
 
@@ -264,15 +259,6 @@ async def test_whichever_trigger_fires_first_initializes_the_system(
     assert config.reads == 1
 
 
-@pytest.mark.requirement("HOOK-206")
-def test_neither_configuration_nor_hook_system_reads_hooks_when_made(project: EngineProject) -> None:
-    config = project.config({"BeforeTool": project.hook()}, ReadCounting)
-    system = system_of(config)
-    assert config.reads == 0
-    assert not system.get_status().initialized
-    assert project.runs() == 0
-
-
 @pytest.mark.requirement("HOOK-009")
 async def test_the_status_shows_whether_it_is_initialized_and_the_number_of_hooks(project: EngineProject) -> None:
     system = project.system({"BeforeTool": [project.hook("a"), project.hook("b")], "AfterModel": project.hook("c")})
@@ -296,29 +282,6 @@ def test_a_configuration_that_is_switched_off_later_fires_nothing_more(project: 
 
 
 # Wiring and management.
-
-
-@pytest.mark.requirement("DELTA-HSYS-001")
-async def test_the_hook_system_hands_its_message_bus_to_the_event_handler(project: EngineProject) -> None:
-    bus = InProcessMessageBus()
-    responses: list[Any] = []
-    bus.subscribe(MessageBusType.HOOK_EXECUTION_RESPONSE, responses.append)
-    project.system({"BeforeTool": project.hook()}, message_bus=bus)
-    await bus.publish(HookExecutionRequest(HookEventName.BEFORE_TOOL, {"tool_name": "glob", "tool_input": {}}, "c1"))
-    assert [response.correlation_id for response in responses] == ["c1"]
-    assert project.runs() == 1
-
-
-@pytest.mark.requirement("DELTA-HSYS-001")
-async def test_the_hook_system_hands_a_debug_logger_to_the_event_handler(
-    project: EngineProject, caplog: pytest.LogCaptureFixture, ready: Ready
-) -> None:
-    caplog.set_level("DEBUG", "llxprt:core:hooks:handler")
-    handler = await ready(project.config({"BeforeTool": project.hook()}))
-    await handler.fire_before_tool_event("glob", {})
-    (record,) = [record for record in caplog.records if hasattr(record, "hook_execution")]
-    assert record.name == "llxprt:core:hooks:handler"
-    assert record.hook_execution["success"] is True
 
 
 @pytest.mark.requirement("DELTA-HSYS-002")
@@ -362,29 +325,6 @@ async def test_a_hook_can_be_switched_off_and_on_between_events(project: EngineP
 # The configuration itself.
 
 
-async def test_hooks_of_inactive_extensions_and_hooks_that_are_disabled_do_not_run(project: EngineProject) -> None:
-    config = project.config(
-        {
-            "BeforeTool": [
-                project.hook("own"),
-                {"hooks": [{"type": "command", "command": project.hook("off"), "name": "off"}]},
-            ]
-        },
-        extensions=[
-            Extension(name="on", hooks=hooks_of({"BeforeTool": project.hook("active")}), is_active=True),
-            Extension(name="out", hooks=hooks_of({"BeforeTool": project.hook("inactive")}), is_active=False),
-        ],
-        disabled_hooks=["off"],
-    )
-    await fire_before_tool_hook(config, "glob", {})
-    assert {name: project.runs(name) for name in ("own", "off", "active", "inactive")} == {
-        "own": 1,
-        "off": 0,
-        "active": 1,
-        "inactive": 0,
-    }
-
-
 def test_a_configuration_without_a_session_id_makes_one_of_its_own() -> None:
     assert Config().session_id
     assert Config().session_id != Config().session_id
@@ -402,24 +342,3 @@ def test_a_relative_working_directory_is_sent_to_hooks_in_full(
 def test_hooks_that_are_not_a_mapping_are_refused_with_a_sentence() -> None:
     with pytest.raises(TypeError, match="event names"):
         Config(hooks=["BeforeTool"])  # type: ignore[arg-type]  # the mistake
-
-
-async def test_a_configuration_that_a_program_made_is_trusted(project: EngineProject) -> None:
-    await fire_before_tool_hook(project.config({"BeforeTool": project.hook()}), "glob", {})
-    assert project.runs() == 1
-
-
-@pytest.mark.parametrize(("approved", "runs"), [(True, 1), (False, 0)])
-async def test_a_loaded_configuration_runs_project_hooks_only_when_they_are_approved(
-    project: EngineProject, monkeypatch: pytest.MonkeyPatch, approved: bool, runs: int
-) -> None:
-    settings = project.root / ".llxprt" / "settings.json"
-    settings.parent.mkdir()
-    settings.write_text(json.dumps({"enableHooks": True, "hooks": hooks_of({"BeforeTool": project.hook()})}))
-    if approved:
-        monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
-    config = Config.load(project.root)
-    await fire_before_tool_hook(config, "glob", {})
-    assert project.runs() == runs
-    assert config.settings is not None
-    assert bool(config.settings.notices) is not approved

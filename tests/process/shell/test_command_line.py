@@ -263,14 +263,6 @@ async def test_a_hook_that_lives_in_the_directory_is_found_and_told_where_it_is(
     assert_nothing_was_executed(hostile_directory)
 
 
-@pytest.mark.requirement("HOOK-188")
-@pytest.mark.parametrize("variable", VARIABLES)
-def test_the_three_names_are_treated_alike(variable: str) -> None:
-    expected = expand_command("a $LLXPRT_PROJECT_DIR b").replace("LLXPRT_PROJECT_DIR", variable)
-
-    assert expand_command(f"a ${variable} b") == expected
-
-
 UNTOUCHED = [
     "",
     "check",

@@ -143,16 +143,3 @@ async def test_no_variable_gives_it_away(programs: Programs, program: str, setti
         return
 
     assert await directly(direct, directory, environment) == await through_bash(command, directory, environment)
-
-
-@pytest.mark.parametrize("signal", ["TERM", "KILL", "SEGV", "PIPE", "INT"])
-async def test_a_signal_ends_the_hook_and_is_reported_as_such(programs: Programs, signal: str) -> None:
-    directory = programs.projects[1]
-    environment = programs.environment(directory, {})
-    direct = decided(f"./die.sh {signal}", directory, environment)
-    assert direct is not None
-
-    ending = await directly(direct, directory, environment)
-
-    assert ending.signal == f"SIG{signal}"
-    assert ending == await through_bash(f"./die.sh {signal}", directory, environment)
