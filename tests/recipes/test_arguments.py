@@ -61,6 +61,8 @@ SHELLS = [
 ]
 # In these, only arguments with the name of a command are checked.
 PERHAPS_SHELLS = [
+    "run_query",
+    "sql_query",
     "execute_sql",
     "execute_code",
     "executor",
@@ -78,7 +80,6 @@ NOT_SHELLS = [
     "read_file",
     "glob",
     "run_tests",
-    "run_query",
     "search",
     "finish",
     "show",

@@ -22,8 +22,8 @@ EVERY = (FIRST_HOOK, *NAMES)
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
 
 
-def test_there_are_eighteen_and_one_to_begin_with() -> None:
-    assert len(NAMES) == 18
+def test_there_are_nineteen_and_one_to_begin_with() -> None:
+    assert len(NAMES) == 19
     assert {folder.name for folder in COLLECTION.iterdir()} == {*EVERY, "parts"}
 
 
@@ -79,7 +79,7 @@ def test_nothing_is_wrong_with_the_settings_that_a_recipe_makes(
     assert [each for each in found["diagnostics"] if each["severity"] != "hint"] == []
 
 
-BLOCKED = (FIRST_HOOK, "secret-scanning", "dangerous-commands", "protected-files", "test-first", "read-only")
+BLOCKED = (FIRST_HOOK, "secret-scanning", "dangerous-commands", "protected-files", "egress", "test-first", "read-only")
 
 
 @pytest.mark.parametrize("name", BLOCKED)

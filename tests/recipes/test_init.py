@@ -135,6 +135,7 @@ TOOLS_PRINTED = {
         "secret-scanning --tools read=NAME   # for tools that only read,",
     ),
     "protected-files": ("  protected-files  all tools\n", ""),
+    "egress": ("all tools except write_file, replace, read_file,", "init egress --tools write=NAME,read=NAME "),
 }
 
 

@@ -21,6 +21,7 @@ NAMES: Final = (
     "secret-scanning",
     "dangerous-commands",
     "protected-files",
+    "egress",
     "pii-redaction",
     "sequential-chain",
     "format-on-write",

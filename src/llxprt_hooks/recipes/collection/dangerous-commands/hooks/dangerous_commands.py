@@ -28,15 +28,20 @@ from llxprt_hooks.recipes.collection.parts.call_commands import (
     folders_of,
     languages_in,
 )
+from llxprt_hooks.recipes.collection.parts.call_paths import named_texts
 from llxprt_hooks.recipes.collection.parts.dangerous_commands.judge import Judge
 from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_rules import RULES
-from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_words import first
+from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_words import because, first
 from llxprt_hooks.recipes.collection.parts.dangerous_commands.python_code import parsed, risky_python
 from llxprt_hooks.recipes.collection.parts.fail_closed import decide
+from llxprt_hooks.recipes.collection.parts.python_files import PythonFiles
+from llxprt_hooks.recipes.collection.parts.sql_text import is_sql, sql_reason
 
-# Other tools of the matcher, such as execute_sql. Only arguments in COMMAND_NAMES are checked, unless the argument
+# Other tools of the matcher, such as docker_run. Only arguments in COMMAND_NAMES are checked, unless the argument
 # `language` is a shell or Python.
-PERHAPS_SHELL = re.compile(r"[Ee]xecut|((^|[_-])r|R)un$")
+PERHAPS_SHELL = re.compile(
+    r"[Ee]xecut|((^|[_-])r|R)un$|[Ss][Qq][Ll]|[Qq]uery|[Dd]atabase|(^|[^a-zA-Z])[Dd][Bb]([^a-zA-Z]|$)"
+)
 
 
 def magic_reason(judge: Judge, sign: str, text: str) -> str | None:
@@ -76,6 +81,20 @@ def python_reason(judge: Judge, text: str) -> str | None:
                 return reason
     if found := risky_python(tree):
         return f"its Python code has `{found}`, which is not checked: use a shell or file tool for that"
+    return python_files_reason(judge, PythonFiles(tree))
+
+
+def python_files_reason(judge: Judge, files: PythonFiles) -> str | None:
+    """Why code is blocked for the files that it writes or sends, or for the processes that it ends."""
+    elsewhere = [text for text in files.constants() if text not in files.read] if None in files.written else []
+    written = [*(text for text in files.written if text is not None), *elsewhere]
+    if reason := because("its Python code writes where it should not", map(judge.write, written)):
+        return reason
+    if files.sends and any(judge.is_elsewhere(path) for path in [*(files.read - {None}), *files.constants()] if path):
+        return "its Python code sends a file from outside the project over the network"
+    ends = {"kill", "terminate", "send_signal", "suspend"}
+    if "psutil" in files.modules and any(getattr(node, "attr", "") in ends for node in files.nodes):
+        return "its Python code ends processes: use `kill` with the number of the one that you mean"
     return None
 
 
@@ -86,6 +105,11 @@ def line_reason(judge: Judge, line: str) -> str | None:
     return judge.text(line)
 
 
+def sql_texts(given: dict[str, object]) -> list[str]:
+    """The arguments of a call that are SQL statements."""
+    return [text for _, text in named_texts(given) if is_sql(text)]
+
+
 def judge_call(tool: str, given: dict[str, object], project: str) -> str | None:
     """Why a call of a tool that runs commands is blocked, or None."""
     languages = languages_in(given)
@@ -94,6 +118,9 @@ def judge_call(tool: str, given: dict[str, object], project: str) -> str | None:
         lines, folders = command_lines(tool, given, is_shell), folders_of(given, project)
     except NoCommand as error:
         return str(error)
+    if not SHELL_TOOL.search(tool) and (reason := first(sql_reason(text) for text in sql_texts(given))):
+        return reason
+    lines = [line for line in lines if is_shell or not is_sql(line[1])]
     for (name, line, is_python), folder in itertools.product(lines, folders):
         judge = Judge(project, folder)
         if reason := (python_reason if is_python else line_reason)(judge, line):

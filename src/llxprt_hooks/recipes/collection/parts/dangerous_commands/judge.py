@@ -41,6 +41,7 @@ from llxprt_hooks.recipes.collection.parts.dangerous_commands.program_words impo
 )
 from llxprt_hooks.recipes.collection.parts.dangerous_commands.python_code import is_harmless_python
 from llxprt_hooks.recipes.collection.parts.dangerous_commands.service_actions import SERVICES, service_reason
+from llxprt_hooks.recipes.collection.parts.uploads import DUMPS, PIPES, sends, sent_files, sent_texts
 
 # Programs that run another one: their options with a value, and how many words come before that program.
 WRAPPERS = {"sudo": ("ugpCDRhTUrt", 0), "doas": ("uC", 0), "env": ("uC", 0), "nohup": ("", 0), "nice": ("n", 0),
@@ -92,6 +93,7 @@ class Judge:
         self.links: dict[str, str] = {}  # links that the command line makes, and where they lead
         self.aliases: dict[str, str] = {}
         self.line = ""
+        self.read_elsewhere: list[str] = []  # files outside the project that the command line names
         self.unpacked = False  # whether the command line has unpacked a download
         self.upstream: list[Command] = []
         self.operator = ""
@@ -254,6 +256,8 @@ class Judge:
             return self.shell(program, words[1:])
         if program in INTERPRETERS:
             return self.interpreter(program, words[1:])
+        if reason := self.sent(program, words[1:]):
+            return reason
         rule = RULES.get(program) or (disks if program.startswith("mkfs") else None)
         if rule and (reason := rule(self, words[1:])):
             return reason
@@ -262,6 +266,28 @@ class Judge:
         if rule or program in JUST_TEXT:
             return None
         return self.unknown(words) or (service_reason(program, words[1:]) if "/" not in words[0] else None)
+
+    def sent(self, program: str, arguments: list[str]) -> str | None:
+        """Why a program is blocked for what it would send over the network: files that are not the project's."""
+        paths = [word for word in arguments if re.match(r"[/~]|\.\./", word)]
+        if not sends(program, arguments):
+            self.read_elsewhere += filter(self.is_elsewhere, paths)
+            return None
+        files = [word for word in sent_files(program, arguments) if word != "-"]
+        kind, value = self.current.stdin or ("", None)
+        files += [value] if kind == "file" and value and program in PIPES.split() else []
+        is_piped = program in PIPES.split() or any(
+            re.fullmatch(r"@?-|.*=@-", plain(word))
+            for word in [*sent_texts(program, arguments), *sent_files(program, arguments)]
+        )
+        for command in self.upstream if is_piped else ():
+            files += [word for word in command.words[1:] if re.match(r"[/~]|\.\./", word)]
+            if program_name((command.words or [""])[0]) in DUMPS.split():
+                return "it sends a database or the environment over the network"
+        found = [each for each in files if self.is_elsewhere(each)]
+        if not found and (files or MARK.search("".join(sent_texts(program, arguments)))):
+            found = self.read_elsewhere
+        return f"it sends {shown(found[0])}, which is outside the project, over the network" if found else None
 
     def unknown(self, words: list[str]) -> str | None:
         """A program without a rule may run another one that it is given, as `sudo` does, or write to a file."""
@@ -442,6 +468,12 @@ class Judge:
         scratch = {os.path.realpath(each) + "/" for each in (os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp")}
         free = tuple(folder for folder in scratch if not self.project.startswith(folder))
         return place.startswith(free) if free else False
+
+    def is_elsewhere(self, path: str) -> bool:
+        """Whether a file is neither in the project nor temporary."""
+        place = os.path.realpath(plain(self.place(path)))
+        scratch = self.temporary(place) or place == self.project or place.startswith((self.project + "/", "/dev/"))
+        return not scratch and not MARK.search(place)
 
     def too_much(self, path: str, whole_is_fine: bool = False) -> str | None:
         """Why files at this path should not be deleted or moved away; None where they are a part of the project."""

@@ -61,7 +61,7 @@ def write_to(position: slice) -> collections.abc.Callable[[Judge, list[str]], st
 
 
 def outputs(judge: Judge, arguments: list[str]) -> str | None:
-    """What most programs mean by -o; a value that is not a path outside counts as something else."""
+    """What most programs mean by -o; only values that are paths outside count."""
     given = value_of(arguments, "-o", "-out", "--out", "--output", "--outfile", "--output-file", "--outdir", "-O")
     elsewhere = (path for path in given if re.match(r"[/~]|\.\.", path))
     return because("it writes where it should not", map(judge.write, elsewhere))
