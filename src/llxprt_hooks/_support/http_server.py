@@ -2,17 +2,73 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LOOPBACK: Final = "127.0.0.1"
 LOOPBACK_NAMES: Final = frozenset({"localhost", LOOPBACK, "::1"})
+
+
+HEADER_SECONDS: Final = 10.0
+"""For the headers of a request to arrive, from the opening of the connection or from their first byte."""
+
+MAX_WAITING: Final = 128
+"""Connections of one address that have not sent a request's headers. For one more, the oldest is closed."""
+
+
+class _Connection(H11Protocol):
+    """A connection that does not last if no request comes: nobody can take all places without saying who they are."""
+
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_request()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._wait_for_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait_for_request(self) -> None:
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+        elif self._waiting is None and not self.transport.is_closing():
+            self._waiting = self.loop.call_later(HEADER_SECONDS, self.transport.abort)
+            self._make_room()
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _make_room(self) -> None:
+        if len(self.connections) <= MAX_WAITING:
+            return
+        waiting = [
+            (each._waiting.when(), each.transport)
+            for each in self.connections
+            if isinstance(each, _Connection) and each._waiting and each._address == self._address
+        ]
+        if len(waiting) > MAX_WAITING:
+            min(waiting, key=itemgetter(0))[1].abort()
+
+    @property
+    def _address(self) -> str:
+        return self.client[0] if self.client else ""
 
 
 class Server(uvicorn.Server):
@@ -24,6 +80,7 @@ class Server(uvicorn.Server):
     def __init__(self, application: Any, *, handles_signals: bool = False, **options: Any) -> None:
         config = uvicorn.Config(
             application,
+            http=_Connection,
             log_config=None,
             access_log=False,
             lifespan="off",

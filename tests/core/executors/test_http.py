@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -338,6 +341,66 @@ def test_variables_that_are_not_listed_or_not_set_are_found() -> None:
     assert (other.key, other.discards) == ("headers", False)
     assert "$OTHER, which `allowedEnvVars` does not list" in other.message
     assert "$MISSING, which is not set" in missing.message
+
+
+@contextmanager
+def server_of_another_user(address: str = "127.0.0.1") -> Iterator[tuple[str, Callable[[], int]]]:
+    """A URL where another user of this machine answers, and a function that waits for how many bytes they were sent."""
+    code = STRANGER_CODE.replace("ADDRESS", repr(address))
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        output = process.stdout
+        try:
+            port = int(output.readline())
+            host = f"[{address}]" if ":" in address else "localhost" if address == "0.0.0.0" else address
+            yield f"http://{host}:{port}/v1/events", lambda: int(output.readline())
+        finally:
+            process.kill()
+
+
+STRANGER_CODE = """
+import os, socket
+os.setuid(54321)
+address = ADDRESS
+listener = socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET)
+print(listener.getsockname()[1], flush=True)
+while True:
+    connection = listener.accept()[0]
+    received = connection.recv(65536)
+    print(len(received), flush=True)
+    if received:
+        connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n{}")
+"""
+
+
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0 or not Path("/proc/net/tcp").exists(), reason="only root can be another user, only Linux tells"
+)
+
+
+@needs_root
+@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0", "::1", "::"])
+async def test_nothing_is_sent_to_another_user_of_this_machine(address: str) -> None:
+    """They could have taken the port of a worker that is down: they would read the token, and allow everything."""
+    if ":" in address and not Path("/proc/net/tcp6").exists():
+        pytest.skip("this machine has no IPv6")
+    with server_of_another_user(address) as (url, received):
+        url = url.replace("[::]", "[::1]")
+        guard = config_of(url, headers={"Authorization": "Bearer t0ken"}, failClosed=True)
+        output = await fire_before_tool_hook(guard, "write_file", {})
+        assert output is not None
+        assert output.is_blocking_decision()
+        assert "of this machine belongs to another user (id 54321)" in (output.reason or "")
+        assert received() == 0
+
+
+@needs_root
+async def test_another_user_of_this_machine_can_be_allowed() -> None:
+    """Their connection is not used for hooks that do not allow it."""
+    with server_of_another_user() as (url, received):
+        assert (await fired(config_of(url, allowInsecure=True))).errors == []
+        assert received() > 0
+        assert "belongs to another user" in await failure(config_of(url))
 
 
 def test_insecure_urls_can_be_allowed() -> None:

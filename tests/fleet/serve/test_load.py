@@ -8,13 +8,15 @@ import signal
 import socket
 import sys
 import uuid
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 
 from llxprt_hooks import Config
+from llxprt_hooks._support import http_server
 from llxprt_hooks.core.engine.results import AggregatedHookResult, HookStageError
 from llxprt_hooks.core.executors.http import _make_transport
 from llxprt_hooks.fleet.nats_connection import NatsAddress, open_nats_client
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    import pytest
     from nats.aio.msg import Msg
 
     from tests.support.cli import CliProject
@@ -139,7 +140,7 @@ def client_of(worker: Worker, length: int, data: bytes = b"{") -> socket.socket:
     return client
 
 
-HEAD = b"POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = b"POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 
 
 def rest_of(client: socket.socket) -> bytes:
@@ -176,11 +177,11 @@ def test_a_client_that_goes_away_while_it_sends_leaves_nothing_in_the_log(world:
 
 
 @asynccontextmanager
-async def front(go: Path) -> AsyncIterator[tuple[HttpFront, str]]:
+async def front(go: Path, token: str | None = None) -> AsyncIterator[tuple[HttpFront, str]]:
     """The HTTP side of a worker, in this process, whose hook runs until a file exists."""
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    front = HttpFront(PolicyWorker(busy_until(go, go.with_name("started"))), listener)
+    front = HttpFront(PolicyWorker(busy_until(go, go.with_name("started"))), listener, token=token)
     serving = asyncio.create_task(front.serve())
     try:
         yield front, url
@@ -229,6 +230,66 @@ async def test_more_connections_than_a_limit_are_refused(tmp_path: Path, monkeyp
         (tmp_path / "go").touch()
 
         assert [(await each).status_code for each in first] == [204, 204]
+
+
+START = b"POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+@pytest.mark.parametrize("sent", [b"", START], ids=["nothing", "the start of a request"])
+async def test_a_connection_whose_headers_never_end_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 0.1)
+    async with front(tmp_path / "go") as (_, url), asyncio.timeout(DEADLINE):
+        reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+        writer.write(sent)
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        writer.close()
+
+
+async def test_the_headers_of_a_later_request_must_end_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "HEADER_SECONDS", 0.1)
+    (tmp_path / "go").touch()
+    body = json.dumps(CALL).encode()
+    request = HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    async with front(tmp_path / "go") as (_, url), asyncio.timeout(DEADLINE):
+        reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+        for _ in range(2):
+            writer.write(request)
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 204 ")
+        writer.write(START)
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        writer.close()
+
+
+async def test_connections_without_a_request_do_not_take_all_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oldest of them makes room for the newest, so that everybody who does send a request is answered."""
+    monkeypatch.setattr(http_front, "MAX_CONNECTIONS", 8)
+    monkeypatch.setattr(http_server, "MAX_WAITING", 4)
+    async with front(tmp_path / "go") as (_, url), httpx.AsyncClient(base_url=url, timeout=DEADLINE) as client:
+        silent = [await asyncio.open_connection("127.0.0.1", urlsplit(url).port) for _ in range(20)]
+        try:
+            assert (await client.get("/healthz")).status_code == 200
+            async with asyncio.timeout(DEADLINE):
+                with suppress(ConnectionError):
+                    assert await silent[0][0].read() == b""
+        finally:
+            for _, writer in silent:
+                writer.close()
+
+
+async def test_an_answer_that_needs_no_token_closes_the_connection(tmp_path: Path) -> None:
+    """Otherwise anybody could take all places with requests that are refused."""
+    async with front(tmp_path / "go", token="t0ken") as (_, url), asyncio.timeout(DEADLINE):
+        for path in (b"/healthz", b"/metrics", b"/v1/events", b"/no/such/page"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(url).port)
+            writer.write(b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % path)
+            assert (await reader.read()).startswith(b"HTTP/1.1 200 " if path == b"/healthz" else b"HTTP/1.1 401 ")
+            writer.close()
 
 
 async def test_an_idle_connection_is_kept_longer_than_hooks_use_one(tmp_path: Path) -> None:

@@ -146,6 +146,32 @@ def test_a_browsers_simple_request_is_refused(shared: Worker) -> None:
     assert shared.post(CALL, content_type="text/plain").status == 415
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "evil.example:8787", "Origin": "http://evil.example:8787"},
+        {"Host": "127.0.0.1.evil.example"},
+        {"Host": ""},
+        {"Origin": "http://evil.example"},
+        {"Origin": "http://localhost:3000"},
+        {"Origin": "null"},
+    ],
+    ids=str,
+)
+def test_web_pages_are_refused(shared: Worker, headers: dict[str, str]) -> None:
+    """A site can give its own name the address of this machine. Its pages could then send anything, and read it."""
+    fired = shared.get("/metrics").body
+    for response in (shared.post(CALL, **headers), shared.get("/metrics", **headers)):
+        assert (response.status, response.json["error"]["code"]) == (403, "forbidden")
+    assert shared.get("/metrics").body == fired
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:99", "127.0.0.1:8787", "[::1]:8787"])
+def test_programs_on_this_machine_are_answered(shared: Worker, host: str) -> None:
+    assert shared.post(CALL, Host=host).status == 200
+
+
 def test_other_paths_and_methods_are_refused(shared: Worker) -> None:
     assert shared.get("/").status == 404
     assert shared.get("/v1/events").status == 405
@@ -185,7 +211,7 @@ def test_with_a_token_other_requests_are_refused(world: CliProject) -> None:
         assert worker.post(CALL).status == 401
         assert worker.post(CALL, Authorization="Bearer other").status == 401
         assert worker.get("/metrics").status == 401
-        assert worker.post(CALL, Authorization="Bearer t0ken").status == 200
+        assert worker.post(CALL, Authorization="Bearer t0ken", Host="policy.example.com").status == 200
         assert worker.get("/metrics", Authorization="Bearer t0ken").status == 200
         assert worker.get("/healthz").status == 200
     assert len(world.payloads("policy")) == 1

@@ -8,19 +8,16 @@ server's own page.
 
 from __future__ import annotations
 
-import os
 import secrets
-import socket
-import sys
 from collections.abc import MutableMapping
 from http.cookies import CookieError, SimpleCookie
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from starlette.responses import PlainTextResponse
 
 from llxprt_hooks._support.http_server import is_own_host, is_own_origin
+from llxprt_hooks._support.tcp_sockets import is_opened_by_this_user
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -102,27 +99,12 @@ class Access:
 
     def _has_token(self, scope: MutableMapping[str, Any]) -> bool:
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if self._ticket is not None and _same(given, self._ticket) and _is_of_this_user(scope):
+        # Another user who reads the address from the browser's command line could be quicker than the browser.
+        is_ticket = self._ticket is not None and _same(given, self._ticket)
+        if is_ticket and is_opened_by_this_user(scope["client"], scope["server"]):
             self._ticket = None
             return True
         return _same(given, self._token)
-
-
-def _is_of_this_user(scope: MutableMapping[str, Any]) -> bool:
-    """Whether this user or root opened the connection; true for everybody where the system does not tell.
-
-    Another user who reads the address from the browser's command line could be quicker than the browser.
-    """
-    loopback = int.from_bytes(socket.inet_aton("127.0.0.1"), sys.byteorder)
-    ends = [f"{loopback:08X}:{scope[end][1]:04X}" for end in ("client", "server")]
-    lines = [line.split() for file in _CONNECTIONS if file.exists() for line in file.read_text().splitlines()[1:]]
-    # IPv4-mapped IPv6 addresses end with the IPv4 address.
-    owners = [int(line[7]) for line in lines if line[1].endswith(ends[0]) and line[2].endswith(ends[1])]
-    return not lines or any(owner in (0, os.geteuid()) for owner in owners)
-
-
-_CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-"""Where Linux lists connections, with the user of each."""
 
 
 def _same(given: str, secret: str) -> bool:

@@ -88,7 +88,8 @@ class HttpExecutor(Executor[HttpSpec]):
         ),
         "allowInsecure": Field(
             Scalar(Kind.BOOLEAN),
-            "Whether `http:` is allowed for other machines: everybody on the way can read and change the answer.",
+            "Whether `http:` is allowed for other machines, and for other users' servers on this machine. They, and "
+            "everybody on the way, can read the payload and change the answer.",
             default=False,
             nullable=True,
         ),
@@ -141,8 +142,12 @@ class HttpExecutor(Executor[HttpSpec]):
         if isinstance(headers, str):
             return run.failed(f"was not sent: {headers}")
         run.payload()  # now: the caller may change what it gave us while this waits
-        transport = await _transports.get(None)
-        return await run.runtime.shared(_RequestSlots).run(partial(_post, transport, spec.url, headers, run))
+        is_checked = _is_checked(spec)
+        transport = await _transports.get(is_checked)  # a connection that was not checked is not used for others
+        extensions = {"trace": _check_server} if is_checked else {}
+        return await run.runtime.shared(_RequestSlots).run(
+            partial(_post, transport, spec.url, headers, extensions, run)
+        )
 
 
 class _RequestSlots(ProcessSlots):
@@ -152,13 +157,44 @@ class _RequestSlots(ProcessSlots):
         super().__init__(DEFAULT_MAX_PROCESSES)
 
 
+class _OtherUserError(Exception):
+    """The port belongs to another user of this machine."""
+
+
+def _is_checked(spec: HttpSpec) -> bool:
+    """Whether only this user or root may answer: nothing else proves who is at a port of this machine."""
+    return not spec.allow_insecure and urlsplit(spec.url).scheme == "http"
+
+
+async def _check_server(event: str, info: Mapping[str, Any]) -> None:
+    """End a new connection, before anything is sent, if another user has accepted it. Called by httpcore."""
+    if event != "connection.connect_tcp.complete":
+        return
+    from llxprt_hooks._support.tcp_sockets import other_user_at
+
+    stream = info["return_value"]
+    server, client = stream.get_extra_info("server_addr"), stream.get_extra_info("client_addr")
+    owner = call_blocking(partial(other_user_at, server[:2], client[:2]))
+    if owner is not None:
+        await stream.aclose()
+        raise _OtherUserError(
+            f"port {server[1]} of this machine belongs to another user (id {owner}), who could read the payload and "
+            "answer in the place of your worker. If that user runs it, set `allowInsecure`, or use https"
+        )
+
+
 async def _post(
-    transport: httpx.AsyncHTTPTransport, url: str, headers: Mapping[str, str], run: HookRun
+    transport: httpx.AsyncHTTPTransport,
+    url: str,
+    headers: Mapping[str, str],
+    extensions: dict[str, Any],
+    run: HookRun,
 ) -> HookExecutionResult:
     import httpx
 
     seconds = run.timeout_ms / 1000
-    request = httpx.Request("POST", url, headers={**headers, **timeout_headers(seconds)}, content=run.payload())
+    all_headers = {**headers, **timeout_headers(seconds)}
+    request = httpx.Request("POST", url, headers=all_headers, content=run.payload(), extensions=extensions)
     try:
         async with asyncio.timeout(seconds):
             response = await transport.handle_async_request(request)
@@ -168,6 +204,8 @@ async def _post(
                 await response.aclose()
     except TimeoutError:
         return run.timed_out()
+    except _OtherUserError as error:
+        return run.failed(f"was not sent: {error}")
     except httpx.ProtocolError:  # its text may quote headers, which are secret
         return run.failed("got no answer: the request or the response is not valid HTTP")
     except httpx.TransportError as error:
@@ -200,7 +238,7 @@ def _status_words(status: int) -> str:
     return f"{words}; redirects are not followed" if 300 <= status < 400 else words
 
 
-async def _opened(_: None) -> httpx.AsyncHTTPTransport:
+async def _opened(_: bool) -> httpx.AsyncHTTPTransport:
     return call_blocking(_make_transport)
 
 

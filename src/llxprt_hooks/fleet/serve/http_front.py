@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from llxprt_hooks._support.http_server import Server
+from llxprt_hooks._support.http_server import LOOPBACK_NAMES, Server, is_own_host, is_own_origin
 from llxprt_hooks._support.json_codec import read_json, write_json
 from llxprt_hooks.core.engine.results import AggregatedHookResult, HookStageError, is_refusal
 from llxprt_hooks.core.protocol.headers import HOPS_HEADER, TIMEOUT_HEADER
 from llxprt_hooks.fleet.serve.worker import MAX_MESSAGE
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
 
     from llxprt_hooks.fleet.serve.nats_front import NatsFront
     from llxprt_hooks.fleet.serve.worker import PolicyWorker
@@ -39,6 +39,9 @@ _DRAIN_SECONDS: Final = 2.0
 
 _KEEP_SECONDS: Final = 75
 """For an idle connection. Clients close theirs earlier, so that no request is sent on one that this side is closing."""
+
+_CLOSE: Final = {"Connection": "close"}
+"""For answers that need no token: an idle connection would take a place."""
 
 _STATUSES: Final[Mapping[str, int]] = {
     "validation": 400,
@@ -69,18 +72,21 @@ class HttpFront:
         self._listener = listener
         self._nats = nats
         self._token = token
+        self._names = {*LOOPBACK_NAMES, listener.getsockname()[0]}
         self._is_draining = False
         self._in_progress = 0
         self._bytes = 0
         self._reading: set[asyncio.Timeout] = set()
+        self._routes = Starlette(
+            routes=[
+                Route("/v1/events", self._events, methods=["POST"]),
+                Route("/healthz", self._health),
+                Route("/metrics", self._metrics),
+            ]
+        )
         self._server = Server(
-            Starlette(
-                routes=[
-                    Route("/v1/events", self._events, methods=["POST"]),
-                    Route("/healthz", self._health),
-                    Route("/metrics", self._metrics),
-                ]
-            ),
+            self._answer,
+            interface="asgi3",
             limit_concurrency=MAX_CONNECTIONS,
             timeout_keep_alive=_KEEP_SECONDS,
             ssl_certfile=certificate,
@@ -112,21 +118,25 @@ class HttpFront:
             connection.transport.abort()
         await serving
 
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer permitted requests, and questions about the worker's health."""
+        if scope["type"] != "http":
+            return
+        refused = None if scope["path"] == "/healthz" else self._refusal(Request(scope))
+        await (refused or self._routes)(scope, receive, send)
+
     async def _health(self, request: Request) -> Response:
+        words, status = "ok", 200
         if self._is_draining:
-            return PlainTextResponse("draining\n", 503)
-        if self._nats is not None and not self._nats.is_connected:
-            return PlainTextResponse("not connected to NATS\n", 503)
-        return PlainTextResponse("ok\n")
+            words, status = "draining", 503
+        elif self._nats is not None and not self._nats.is_connected:
+            words, status = "not connected to NATS", 503
+        return PlainTextResponse(f"{words}\n", status, _CLOSE)
 
     async def _metrics(self, request: Request) -> Response:
-        if not self._may(request):
-            return _refused(401, "unauthorized", "the token is missing or wrong")
         return PlainTextResponse(self._worker.metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def _events(self, request: Request) -> Response:
-        if not self._may(request):
-            return _refused(401, "unauthorized", "the token is missing or wrong")
         # A page in a browser cannot send this type to another site without asking it first.
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             return _refused(415, "bad_message", "expected the content type application/json")
@@ -152,7 +162,7 @@ class HttpFront:
                     if self._bytes > MAX_BYTES:
                         return _refused(503, "overloaded", f"all payloads together have more than {MAX_BYTES} bytes")
         except TimeoutError:
-            return _refused(408, "bad_message", "the payload did not arrive in time", Connection="close")
+            return _refused(408, "bad_message", "the payload did not arrive in time", **_CLOSE)
         except ClientDisconnect:
             return Response(status_code=400)  # nobody gets it
         finally:
@@ -170,11 +180,24 @@ class HttpFront:
         result = await self._worker.fire(event_name, payload, headers.get(HOPS_HEADER), headers.get(TIMEOUT_HEADER))
         return _answer(result)
 
-    def _may(self, request: Request) -> bool:
-        if self._token is None:
-            return True
-        given = request.headers.get("authorization", "")
-        return hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode())
+    def _refusal(self, request: Request) -> Response | None:
+        """Return the answer to somebody who may not ask; they do not keep a place, either.
+
+        Without a token, only this machine can reach the worker, but so can every web page in a browser on it.
+        """
+        headers = request.headers
+        if self._token is not None:
+            given = headers.get("authorization", "")
+            if hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode()):
+                return None
+            return _refused(401, "unauthorized", "the token is missing or wrong", **_CLOSE)
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if not is_own_host(host, self._names):
+            message = "the host is not a name of this worker: ask it at 127.0.0.1, or start it with --token-env"
+            return _refused(403, "forbidden", message, **_CLOSE)
+        if origin and not is_own_origin(origin, host):
+            return _refused(403, "forbidden", "requests of web pages are refused", **_CLOSE)
+        return None
 
 
 def _answer(result: AggregatedHookResult) -> Response:
