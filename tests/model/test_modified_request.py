@@ -138,15 +138,6 @@ class TestConversation:
         assert result.contents[2].parts[0] is THOUGHT
         assert conversation.contents[2].parts[1].text == "I look at the file."
 
-    def test_removed_message_of_text_alone_disappears(
-        self, translator: HookTranslatorGenAIv1, conversation: GenerateContentParameters, messages: Any
-    ) -> None:
-        del messages[3]
-
-        result = translator.from_hook_llm_request({"messages": messages}, conversation)
-
-        assert outline(result) == [line for line in ORIGINAL if line != "model: It prints."]
-
     @pytest.mark.parametrize("empty", ["", [], [""]])
     def test_emptied_message_is_a_removed_one(
         self,

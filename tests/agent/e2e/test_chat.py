@@ -47,17 +47,6 @@ def chat_with(project: AgentProject, recorder: Recorder, **hooks: str) -> Chat:
     return chat
 
 
-@pytest.mark.requirement("HOOK-037", "HOOK-174", "HOOK-202")
-async def test_a_block_without_a_response_gives_the_agent_an_empty_one(project: AgentProject) -> None:
-    recorder = Recorder("never")
-    chat = chat_with(project, recorder, BeforeModel=project.hook("block", {"decision": "block", "reason": "no"}))
-    answer = await chat.ask()
-    assert answer.response.candidates == []
-    assert (answer.blocked, answer.stop_reason) == ("no", None)
-    assert (recorder.requests, recorder.shown) == ([], [])
-    assert len(chat.history) == 1
-
-
 async def test_an_answer_streams_to_the_screen_while_no_hook_may_change_it(project: AgentProject) -> None:
     recorder = Recorder("one ", "two")
     answer = await chat_with(project, recorder, BeforeModel=project.hook("quiet")).ask()

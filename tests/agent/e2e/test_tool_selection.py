@@ -103,16 +103,3 @@ def test_the_mode_that_a_hook_sets_is_sent(tmp_path: Path) -> None:
     ]
     assert run.statuses == ["success"] * 3 + ["restricted"] * 3
     assert {frozenset(request.tools) for request in run.requests} == {frozenset(ALL_TOOLS)}
-
-
-@pytest.mark.requirement("HOOK-058", "HOOK-156", "HOOK-181")
-def test_a_stop_at_tool_selection_ends_the_run(tmp_path: Path) -> None:
-    project = AgentProject(tmp_path, HTTP)
-    project.configure(
-        BeforeToolSelection=project.hook("stop", {"continue": False, "stopReason": "no tools today"}),
-        BeforeModel=project.hook("model"),
-    )
-    run = project.play("-o", "json", answers=[answer("Not reached.")])
-    assert (run.status, run.json["stop_reason"], run.requests) == (3, "no tools today", [])
-    assert "no tools today" in run.stderr
-    assert run.payloads("model") == []

@@ -14,8 +14,6 @@ from llxprt_hooks import (
     HookEventName,
     HookExecutionResult,
     HookObserver,
-    ToolResult,
-    execute_tool_with_hooks,
     fire_before_model_hook,
 )
 from llxprt_hooks.core.calls.lookup import plan_for
@@ -93,14 +91,6 @@ async def test_a_chain_neither_ends_nor_changes_at_it(tmp_path: Path) -> None:
     await fired(configured(tmp_path, ANSWERS["deny"], rewrite, last, sequential=True), path="own")
 
     assert seen(tmp_path, "last")["tool_input"] == {"path": "own"}
-
-
-async def test_the_tool_runs_with_its_own_arguments(tmp_path: Path) -> None:
-    config = configured(tmp_path, *ANSWERS.values())
-
-    result = await execute_tool_with_hooks(config, "write_file", {"path": "own"}, lambda args: ToolResult(args["path"]))
-
-    assert result == ToolResult("own")
 
 
 async def test_a_model_call_is_neither_blocked_nor_answered_nor_changed(tmp_path: Path) -> None:

@@ -104,17 +104,6 @@ async def test_functions_run_after_the_hooks_of_settings_and_extensions_and_merg
     assert (await ran(hooks))[0].llm_content == "no"
 
 
-async def test_in_a_chain_a_function_sees_what_the_hooks_before_it_changed(project: EngineProject) -> None:
-    command = project.hook("first", {"hookSpecificOutput": {"tool_input": {"path": "changed"}}})
-    group = {"sequential": True, "hooks": [{"type": "command", "command": command}]}
-    hooks = Hooks(project.config({"BeforeTool": [group]}))
-    seen: list[Any] = []
-    hooks.on("BeforeTool", lambda payload: seen.append(payload["tool_input"]))
-
-    await ran(hooks, path="given")
-    assert seen == [{"path": "changed"}]
-
-
 async def test_the_payload_is_what_scripts_get_and_each_function_has_its_own() -> None:
     hooks = Hooks(Config(session_id="s1", working_dir="/"))
     seen: list[dict[str, Any]] = []
