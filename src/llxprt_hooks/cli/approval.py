@@ -14,7 +14,14 @@ from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.hook_entries import SWITCHES
 from llxprt_hooks.settings.trust.fingerprint import without_secrets
-from llxprt_hooks.settings.trust.review import NOT_TEXT, commands_without_file, covered_text, difference, missing_file
+from llxprt_hooks.settings.trust.review import (
+    NOT_TEXT,
+    assembled_commands,
+    commands_without_file,
+    covered_text,
+    difference,
+    missing_file,
+)
 from llxprt_hooks.settings.trust.status import TrustError, TrustStatus, grant_trust
 
 if TYPE_CHECKING:
@@ -54,6 +61,9 @@ def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool =
         if missing:
             uncovered = f"{escape_for_terminal(missing)} does not exist; once it does, approve again"
         print_line(console, (f"  {uncovered}: ", "yellow"), escape_for_terminal(command))
+    for command in assembled_commands(status):
+        unclear = "its text does not show every file that it runs, so check which ones are covered"
+        print_line(console, (f"  {unclear}: ", "yellow"), escape_for_terminal(command))
 
 
 def show_changes(console: Console, status: TrustStatus) -> None:

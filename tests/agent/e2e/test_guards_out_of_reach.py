@@ -107,7 +107,7 @@ def test_what_a_script_of_a_hook_imports_is_protected_like_the_script(
     run = project.run("--approval-mode", "auto_edit", "-o", "json", answers=[writes, answer("Done.")])
 
     assert run.statuses == ["error" if protected else "success"]
-    assert ("a script of a configured hook imports it" in run.calls[0]["result"]) is protected
+    assert ("a configured hook runs or reads it" in run.calls[0]["result"]) is protected
 
 
 def test_all_modules_beside_an_unparsable_script_are_protected(project: AgentProject) -> None:

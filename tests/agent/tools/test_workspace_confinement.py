@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks import Config
-from llxprt_hooks.agent.tools import Workspace, search
+from llxprt_hooks.agent.tools import Workspace, protection, search
 from llxprt_hooks.agent.tools.messages import ToolFailure
 from llxprt_hooks.agent.tools.search import walk
 from llxprt_hooks.agent.tools.workspace import Target
@@ -342,39 +342,74 @@ def test_a_protected_file_is_recognized_when_it_is_written(workspace: Workspace,
 
 
 NAMED = {
-    ("make test",): ["test"],
-    ("make test", "python3 hooks/x.py"): ["test", "hooks/x.py"],
-    ("cd hooks && ./new",): ["hooks/new", "hooks/new.py", "new.py"],
+    ("make test",): [],
+    ("git diff --stat", "npm run build", "pytest tests -q"): [],
+    ("make test", "python3 hooks/x.py"): ["hooks/x.py", "hooks/json.py"],
+    ("cd hooks && ./new",): ["hooks/new", "new"],
     ("node lint",): ["lint", "lint.js", "lint/index.js"],
-    ("python3 -m lint",): ["lint", "lint.py", "lint/__main__.py"],
-    ("python3 -m hooks.lint",): ["hooks/lint", "hooks/lint.py", "lint"],
+    ("python3 -m lint",): ["lint.py", "lint/__init__.py", "lint/__main__.py", "json.py"],
+    ("python3 -m hooks.lint",): ["hooks/lint.py", "hooks/__init__.py", "hooks/lint/__main__.py", "json.py"],
     ("n=test; sh $n.sh",): ["test", "test.sh"],
-    ("curl https://example.com/test && npm run 'test'",): ["test"],
+    ("curl https://example.com/test && npm run 'test'",): [],
     ("make lint > lint.py",): [],
+    ("sh test",): ["test"],
+    ("hooks/x.py --rules rules.json counter.txt",): ["hooks/x.py", "rules.json", "hooks/json.py"],
 }
 
 
 @pytest.mark.parametrize(("commands", "paths"), NAMED.items())
-def test_a_word_in_a_command_names_only_a_file_that_exists(
+def test_what_an_approval_covers_is_protected_and_nothing_else(
     root: Path, commands: tuple[str, ...], paths: list[str]
 ) -> None:
     """Else a hook that runs ``make test`` would protect a ``test.py`` that has nothing to do with it."""
     (root / "hooks").mkdir()
-    for name in ("test", "test.py", "test.sh", "hooks/x.py"):
+    for name in ("test", "test.py", "test.sh", "hooks/x.py", "rules.json"):
         (root / name).write_text("")
 
-    candidates = {"test", "test.py", "test.js", "test.sh", "lint", "lint.sh", "make", "npm", "new.py", *paths}
+    candidates = {
+        *("test", "test.py", "test.js", "test.sh", "lint", "lint.sh", "make", "npm", "git", "diff", "build/index.js"),
+        *("new.py", "json.py", "hooks/json.py", "tests/__init__.py", "counter.txt", "rules.json", *paths),
+    }
 
     assert {path for path in candidates if _protection(_guarded(root, *commands), path)} == set(paths)
 
 
+INSTALLED = [
+    (".venv/lib/python3.11/site-packages/a.pth", True),
+    (".venv/bin/ruff", True),
+    ("env/deep/x.py", True),
+    ("elsewhere/pyvenv.cfg", True),
+    ("web/node_modules/.bin/eslint", True),
+    ("WEB/Node_Modules/.BIN/new", True),
+    ("bin/tool", True),
+    ("bin/data/x.txt", False),
+    ("web/node_modules/left-pad/index.js", False),
+    ("src/main.py", False),
+]
+
+
+@pytest.mark.parametrize(("path", "protected"), INSTALLED)
+def test_what_decides_which_program_a_hook_starts_is_protected(
+    root: Path, monkeypatch: pytest.MonkeyPatch, path: str, protected: bool
+) -> None:
+    for folder in (".venv", "env"):
+        (root / folder).mkdir()
+        (root / folder / "pyvenv.cfg").write_text("")
+    (root / "bin").mkdir()
+    monkeypatch.setenv("PATH", f"{root / 'bin'}:{os.environ['PATH']}")
+
+    assert bool(_protection(_guarded(root, "ruff check"), path)) is protected
+
+
+def test_this_python_and_this_package_are_protected(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protection, "_OWN_FOLDERS", [root / "own", root])
+
+    assert _protection(_guarded(root), "own/lib/x.py")
+    assert not _protection(_guarded(root), "x.py")
+
+
 def test_a_command_that_could_mean_any_name_protects_all_files(root: Path) -> None:
     assert _protection(_guarded(root, "{a,b}" * 12), "anything")
-
-
-def test_a_word_protects_no_package_of_that_name(root: Path) -> None:
-    (root / "test").mkdir()
-    assert not _protection(_guarded(root, "make test"), "test/__init__.py")
 
 
 def _guarded(root: Path, *commands: str) -> Workspace:
@@ -391,9 +426,15 @@ def test_after_a_reload_the_files_of_the_new_hooks_are_protected(sandbox: Projec
     sandbox.configure(level="user", BeforeTool="./old.sh")
     config = Config.load(sandbox.root)
     workspace = Workspace(sandbox.root, config)
-    assert [_protection(workspace, name) for name in ("old.sh", "new.sh")] == ["a configured hook names it", None]
+    assert [_protection(workspace, name) for name in ("old.sh", "new.sh")] == [
+        "a configured hook runs or reads it",
+        None,
+    ]
 
     sandbox.configure(level="user", BeforeTool="./new.sh")
     config.reload()
 
-    assert [_protection(workspace, name) for name in ("old.sh", "new.sh")] == [None, "a configured hook names it"]
+    assert [_protection(workspace, name) for name in ("old.sh", "new.sh")] == [
+        None,
+        "a configured hook runs or reads it",
+    ]

@@ -180,7 +180,7 @@ def test_other_words_are_not_taken_for_tools_of_claude(text: str) -> None:
         "cd . && ./«guard.py»",
         "uv run --script «guard.py»",
         "python3 -m «guard»",
-        "cat ok.sh; sh ok.sh; npx «guard»",
+        "cat ok.sh; sh ok.sh; npx «guard.py»",
     ],
 )
 def test_a_script_that_waits_for_a_tool_of_claude_is_reported_at_its_command(

@@ -232,12 +232,12 @@ async def test_what_cannot_be_read_any_more_blocks(project: EngineProject, monke
 async def test_many_changes_are_counted(project: EngineProject) -> None:
     config = guarded(project)
     for number in range(5):
-        project.write(f".llxprt/{number}")
+        project.write(f".llxprt/hooks/{number}")
 
     output = await fire_before_tool_hook(config, "write_file", {})
 
     assert output is not None
-    assert ".llxprt/0, .llxprt/1, .llxprt/2 and 2 more have changed" in output.get_effective_reason()
+    assert ".llxprt/hooks/0, .llxprt/hooks/1, .llxprt/hooks/2 and 2 more have changed" in output.get_effective_reason()
 
 
 class TestCost:

@@ -21,7 +21,7 @@ from llxprt_hooks.settings.environment import EnvironmentRule, HookEnvironment
 from llxprt_hooks.settings.extensions import place_path
 from llxprt_hooks.settings.load import load_settings
 from llxprt_hooks.settings.trust import covered_files
-from llxprt_hooks.settings.trust.covered_files import project_scripts
+from llxprt_hooks.settings.trust.covered_files import named_files
 from llxprt_hooks.settings.trust.status import TrustError, TrustState, grant_trust, revoke_trust, trust_status
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ NAMED_BY_DETOUR = [
     ("python3 -m hooks.check", "hooks/check.py"),
     ("awk -fhooks/check.awk", "hooks/check.awk"),
     # Another spelling of the name, where the file system takes it for the same.
-    ("Hooks/CHE\u0301CK.sh", "hooks/ch\u00e9ck.sh"),
+    ("cd . && Hooks/CHE\u0301CK.sh", "hooks/ch\u00e9ck.sh"),
     # Written to, and then run.
     ("cat > hooks/check.sh; bash hooks/check.sh", "hooks/check.sh"),
     ("bash 0<>hooks/check.sh", "hooks/check.sh"),
@@ -107,7 +107,7 @@ class TestScripts:
                 return
 
             for command in (shlex.quote(f"hooks/{name}"), f"cd hooks && bash -e {shlex.quote(f'./{name}')} x"):
-                assert f"hooks/{name}" in project_scripts([command], Path(folder))
+                assert f"hooks/{name}" in named_files([command], Path(folder))
 
     def test_behind_a_link_two_dots_lead_where_the_kernel_goes(
         self, project: Path, project_file: Path, write: Write
@@ -145,7 +145,7 @@ class TestScripts:
         write(project / "hooks" / "check.sh", "exit 0\n")
         write(project_file, running("loop/hooks/loop/check.sh"))
 
-        assert trust_status(project).scripts == ("loop", "hooks/check.sh", "hooks/loop")
+        assert trust_status(project).scripts == ("loop", "hooks/loop", "hooks/check.sh")
 
     def test_a_hook_that_keeps_a_log_stays_approved(self, project: Path, project_file: Path, write: Write) -> None:
         log = project / ".llxprt" / "state" / "audit.log"
@@ -184,7 +184,7 @@ class TestScripts:
         monkeypatch.setattr(covered_files, "MAX_FILES", 10)
         for number in range(12):
             write(project / f"{number}" / "a", "")
-        write(project_file, running(" ".join(map(str, range(12)))))
+        write(project_file, running("cd . && cat " + " ".join(f"{number}/a" for number in range(12))))
 
         assert trust_status(project).state is TrustState.REFUSED
 
@@ -217,7 +217,7 @@ class TestScripts:
         message: str,
     ) -> None:
         write(project / "hooks" / "check.sh", "exit 0\n")
-        write(project_file, running("hooks/check.sh"))
+        write(project_file, running("cd hooks && ./check.sh"))
         real = getattr(os, function)
 
         def failing(path: str | Path, *arguments: Any) -> Any:
@@ -242,7 +242,7 @@ class TestScripts:
         self, project: Path, project_file: Path, write: Write, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         write(project / "hooks" / "check.sh", "exit 0\n")
-        write(project_file, running("hooks/check.sh"))
+        write(project_file, running("cd hooks && ./check.sh"))
         real = os.scandir
 
         def removing(path: Path) -> Any:

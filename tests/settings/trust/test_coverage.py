@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import py_compile
 import struct
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from llxprt_hooks.settings.load import load_settings
 from llxprt_hooks.settings.trust import byte_code, covered_files
 from llxprt_hooks.settings.trust.command_names import MAX_EXPANSIONS, CommandNames, ScriptsError
-from llxprt_hooks.settings.trust.covered_files import ImportingScripts
+from llxprt_hooks.settings.trust.covered_files import CoveredFiles
 from llxprt_hooks.settings.trust.imports import MAX_SOURCE, imports_of
 from llxprt_hooks.settings.trust.status import TrustState, grant_trust, trust_status
 
@@ -40,7 +43,8 @@ def approved(project: Path, project_file: Path, write: Write) -> Path:
 
 class TestOwnFolder:
     @pytest.mark.parametrize(
-        "name", ["hooks/json.py", "hooks/lib/rules.txt", "other.sh", "hooks/json.pyc", ".hidden", "hooks/state/x"]
+        "name",
+        ["hooks/json.py", "hooks/lib/rules.txt", "hooks/audit.log", "other.sh", "hooks/json.pyc", "hooks/state/x"],
     )
     def test_a_new_file_below_llxprt_needs_approval(self, approved: Path, write: Write, name: str) -> None:
         write(approved / ".llxprt" / name, "raise SystemExit\n")
@@ -51,7 +55,7 @@ class TestOwnFolder:
 
     @pytest.mark.parametrize(
         "name",
-        ["state/audit.jsonl", "state/deep/x.py", "settings.json.lock", ".settings.json.12-ab.tmp"],
+        ["state/audit.jsonl", "state/deep/x.py", "audit.log", "settings.json.lock", ".settings.json.12-ab.tmp"],
     )
     def test_output_of_hooks_and_temporary_files_do_not_end_the_approval(
         self, approved: Path, write: Write, name: str
@@ -153,7 +157,7 @@ class TestOwnFolder:
     ) -> None:
         monkeypatch.setattr(covered_files, limit, value)
         for number in range(3):
-            write(approved / ".llxprt" / f"{number}", "x" * 40)
+            write(approved / ".llxprt" / "hooks" / f"{number}", "x" * 40)
 
         status = trust_status(approved)
 
@@ -197,8 +201,8 @@ def elsewhere(project: Path, project_file: Path, write: Write) -> Path:
     return project / "tools"
 
 
-class TestImportingScripts:
-    """What the agent must not write, because a script would import it."""
+class TestAbsentFiles:
+    """What is covered before it exists, because creating it would change what runs."""
 
     @pytest.mark.parametrize(
         ("name", "expected"),
@@ -217,29 +221,18 @@ class TestImportingScripts:
         ],
     )
     def test_a_file_that_a_script_would_import(self, elsewhere: Path, name: str, expected: bool) -> None:
-        scripts = ImportingScripts(["python3 tools/check.py"], elsewhere.parent, lambda path: True)
-
-        assert scripts.would_import(PurePath(name)) is expected
+        assert CoveredFiles(["python3 tools/check.py"], elsewhere.parent).cover(PurePath(name)) is expected
 
     def test_a_command_that_imports_from_the_project_folder(self, elsewhere: Path) -> None:
-        scripts = ImportingScripts(["python3 -m tools.check"], elsewhere.parent, lambda path: True)
-
-        assert scripts.would_import(PurePath("json.py"))
+        assert CoveredFiles(["python3 -m tools.check"], elsewhere.parent).cover(PurePath("json.py"))
 
     def test_an_unparsable_script_may_import_any_module(self, elsewhere: Path, write: Write) -> None:
         write(elsewhere / "check.py", "print 'old'\n")
 
-        scripts = ImportingScripts(["python2 tools/check.py"], elsewhere.parent, lambda path: True)
+        covered = CoveredFiles(["python2 tools/check.py"], elsewhere.parent)
 
-        assert scripts.would_import(PurePath("tools/new.py"))
-        assert not scripts.would_import(PurePath("tools/new.txt"))
-
-    def test_only_scripts_that_are_included_import(self, elsewhere: Path) -> None:
-        scripts = ImportingScripts(["make tools check"], elsewhere.parent, lambda path: path.name != "check.py")
-
-        assert not scripts.would_import(PurePath("tools/helper.py"))
-        assert elsewhere / "check.py" not in scripts.named
-        assert scripts.imported == []
+        assert covered.cover(PurePath("tools/new.py"))
+        assert not covered.cover(PurePath("tools/new.txt"))
 
 
 class TestModules:
@@ -471,7 +464,7 @@ class TestNames:
     def test_json_in_a_command_is_not_too_much(self) -> None:
         inline = "{" + ",".join(f'"key{number}":{{"a":{number},"b":[1,2],"c":"x"}}' for number in range(30)) + "}"
 
-        assert CommandNames([f"echo '{inline}'"]).include("key7")
+        assert CommandNames([f"echo '{inline}'"]).include_folder("key7")
 
     def test_braces_that_are_not_expansions(self) -> None:
         names = CommandNames(["awk '{print $1}' {} ${x} }{ {a} pre{fix,ed{un,closed a,b{}c"])
@@ -493,3 +486,266 @@ class TestNames:
         """Were each piece split in every possible way, this would not end."""
         with suppress(ScriptsError):
             assert CommandNames([piece * (200_000 // len(piece))]).include("") is True
+
+
+BARE_WORDS = [
+    ("pytest tests -q", "tests/__init__.py"),
+    ("python3 -m pytest tests -q", "tests/__init__.py"),
+    ("npm run build", "build/index.js"),
+    ("make test", "test"),
+    ("make test", "test.py"),
+    ("git diff --stat", "git"),
+    ("git diff --stat", "diff"),
+    ("cat >/dev/null", "cat"),
+    ("bash .llxprt/hooks/check.py", "bash"),
+    ("input=$(cat); make test", "test"),
+]
+
+
+class TestWordsAndPaths:
+    @pytest.mark.parametrize(("command", "name"), BARE_WORDS)
+    def test_a_bare_word_is_not_a_path(
+        self, project: Path, project_file: Path, write: Write, command: str, name: str
+    ) -> None:
+        write(project_file, running(command))
+        (project / "tests").mkdir()
+        grant_trust(project)
+
+        write(project / name, "")
+
+        assert trust_status(project).state is TrustState.TRUSTED
+
+    @pytest.mark.parametrize("command", ["git diff", "input=$(cat); git diff"])
+    @pytest.mark.parametrize("search_path", [".:/usr/bin:/bin", "/nowhere::/usr/bin", "{project}/bin:/usr/bin"])
+    def test_a_program_that_the_shell_would_find_in_the_project_is_covered(
+        self,
+        project: Path,
+        project_file: Path,
+        write: Write,
+        monkeypatch: pytest.MonkeyPatch,
+        command: str,
+        search_path: str,
+    ) -> None:
+        monkeypatch.setenv("PATH", search_path.format(project=project))
+        write(project_file, running(command))
+        name = "bin/git" if "bin:" in search_path and "{" in search_path else "git"
+        grant_trust(project)
+
+        write(project / name, "#!/bin/sh\n").chmod(0o755)
+
+        assert trust_status(project).changed == (name,)
+
+    def test_a_program_of_an_installed_package_is_not(
+        self, project: Path, project_file: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Else an approval would end whenever an environment is activated or updated."""
+        write(project / ".venv" / "pyvenv.cfg", "")
+        write(project / ".venv" / "bin" / "ruff", "").chmod(0o755)
+        write(project_file, running("ruff check"))
+        grant_trust(project)
+
+        monkeypatch.setenv("PATH", f"{project / '.venv' / 'bin'}:{os.environ['PATH']}")
+
+        assert trust_status(project).state is TrustState.TRUSTED
+
+    @pytest.mark.parametrize(
+        ("command", "name"),
+        [
+            ("hooks/check.sh rules.json", "rules.json"),
+            ("jq -f filter.jq", "filter.jq"),
+            ("sed -f rules.txt", "rules.txt"),
+            ("grep -qf words.txt", "words.txt"),
+            ("jq . < rules.json", "rules.json"),
+            ("tool --config=conf/rules.toml", "conf/rules.toml"),
+            ("tool -cconf/rules.toml", "conf/rules.toml"),
+            ("x=$(cat); hooks/check.sh rules.json", "rules.json"),
+        ],
+    )
+    def test_a_file_that_a_command_names_as_a_path_is_covered_if_it_is_there(
+        self, project: Path, project_file: Path, write: Write, command: str, name: str
+    ) -> None:
+        write(project_file, running(command))
+        write(project / name, "old")
+        assert name in grant_trust(project).scripts
+
+        write(project / name, "new")
+
+        assert trust_status(project).changed == (name,)
+
+
+WRITING = [
+    ("tee -a audit.log >/dev/null", "audit.log"),
+    ("cat | tee -a logs/audit.log >/dev/null", "logs/audit.log"),
+    ('input=$(cat); echo "$input" | tee -a audit.log', "audit.log"),
+    ("hooks/check.sh --log audit.log", "audit.log"),
+    ("hooks/check.sh --log-file=audit.log", "audit.log"),
+    ("python3 hooks/count.py counter.txt", "counter.txt"),
+    ("x=1; python3 hooks/count.py counter.txt", "counter.txt"),
+    ("hooks/check.sh state/counter", "state/counter"),
+    ("cat > p.json; grep -q rm p.json && exit 2", "p.json"),
+    ("sort -o sorted.txt", "sorted.txt"),
+    (".llxprt/hooks/check.sh", ".llxprt/audit.log"),
+    (".llxprt/hooks/check.sh .llxprt/state/x", ".llxprt/state/x"),
+]
+
+
+class TestWrittenFiles:
+    @pytest.mark.parametrize(("command", "name"), WRITING)
+    def test_a_hook_that_writes_beside_itself_stays_approved(
+        self, project: Path, project_file: Path, write: Write, command: str, name: str
+    ) -> None:
+        write(project_file, running(command))
+        grant_trust(project)
+        loaded = load_settings(project).trust
+
+        for text in ("one", "two"):
+            write(project / name, text)
+            assert trust_status(project).state is TrustState.TRUSTED
+            assert loaded.refusal() is None
+
+    def test_nothing_is_read_again_because_a_hook_wrote_its_log(
+        self, project: Path, project_file: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write(project_file, running("python3 hooks/count.py counter.txt"))
+        grant_trust(project)
+        write(project / "counter.txt", "1")
+        later = time.time_ns() + 60 * 10**9
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "time_ns", lambda: later)
+            loaded = load_settings(project).trust
+        monkeypatch.setattr(os, "scandir", None)
+
+        write(project / "counter.txt", "2")
+
+        assert loaded.refusal() is None
+
+    @pytest.mark.parametrize(
+        ("command", "name"),
+        [
+            ("bash rules.txt", "rules.txt"),
+            ("x=$(cat); bash rules.txt", "rules.txt"),
+            ("cat code.txt | sh", "code.txt"),
+            ("x=1; eval $(cat code.txt)", "code.txt"),
+            (". ./settings.conf", "settings.conf"),
+            ("xargs -o ./run", "run"),
+            ("xargs -o run.sh", "run.sh"),
+            ("tool -o run.sh", "run.sh"),
+            ('cat > "$(sh x.sh)"', "x.sh"),
+            ("cat > `sh x.sh`", "x.sh"),
+            ("cat > x.sh; sh x.sh", "x.sh"),
+            ("tee x.sh; sh x.sh", "x.sh"),
+        ],
+    )
+    def test_what_would_run_is_covered_even_before_it_exists(
+        self, project: Path, project_file: Path, write: Write, command: str, name: str
+    ) -> None:
+        write(project_file, running(command))
+        grant_trust(project)
+
+        write(project / name, "touch pwned\n")
+
+        assert trust_status(project).changed == (name,)
+
+
+IMPORTING = [
+    'python3 "-m" tools.x',
+    r"python3 \-m tools.x",
+    'pyth""on3 -m tools.x',
+    "PYTHONPATH=. python3 tools/x.py",
+    "env PYTHONPATH=. python3 tools/x.py",
+    "export PYTHONPATH=.; python3 tools/x.py",
+    "python3 < tools/x.py",
+    "python3 - < tools/x.py",
+    "cat tools/x.py | python3",
+    "python3 -c 'import tools.x'",
+    "PYTHONPATH=. python3 .llxprt/hooks/x.py",
+]
+
+
+class TestImportsFromTheProject:
+    @pytest.mark.parametrize("name", ["rules.py", "json.py"])
+    @pytest.mark.parametrize("command", IMPORTING)
+    def test_only_a_plain_start_of_a_script_does_not_import_from_the_project_folder(
+        self, project: Path, project_file: Path, write: Write, command: str, name: str
+    ) -> None:
+        write(project_file, running(command))
+        for script in ("tools/x.py", ".llxprt/hooks/x.py"):
+            write(project / script, "import json, rules\n")
+        grant_trust(project)
+
+        write(project / name, "")
+
+        assert trust_status(project).changed == (name,)
+
+    @pytest.mark.parametrize("command", ["python3 tools/x.py", "python3 -I tools/x.py", "python3 -P tools/x.py a"])
+    def test_a_plain_start_does_not(self, project: Path, project_file: Path, write: Write, command: str) -> None:
+        write(project_file, running(command))
+        write(project / "tools" / "x.py", "import json, rules\n")
+        grant_trust(project)
+
+        write(project / "rules.py", "")
+
+        assert trust_status(project).state is TrustState.TRUSTED
+
+    def test_a_linked_script_of_the_hooks_imports_from_where_it_really_is(
+        self, project: Path, project_file: Path, write: Write
+    ) -> None:
+        write(project_file, running("python3 .llxprt/hooks/guard.py"))
+        write(project / "tools" / "guard.py", "import json\n")
+        (project / ".llxprt" / "hooks").mkdir()
+        (project / ".llxprt" / "hooks" / "guard.py").symlink_to("../../tools/guard.py")
+        grant_trust(project)
+
+        write(project / "tools" / "json.py", "")
+
+        assert trust_status(project).changed == ("tools/json.py",)
+
+
+class TestHiddenByteCode:
+    def unchecked(self, source: Path, cached: Path) -> str:
+        py_compile.compile(str(source), str(cached), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+        return str(cached)
+
+    @pytest.mark.parametrize("module", ["rules-pytest-like", "a.b", "x-pytest-8.y"])
+    def test_no_name_hides_byte_code(self, approved: Path, module: str, write: Write) -> None:
+        hooks = approved / ".llxprt" / "hooks"
+        write(hooks / f"{module}.py", "x = 1\n")
+        grant_trust(approved)
+
+        cached = self.unchecked(hooks / "check.py", hooks / "__pycache__" / f"{module}.cpython-311.pyc")
+
+        assert trust_status(approved).changed == (str(Path(cached).relative_to(approved)),)
+
+    def test_a_linked_cache_is_judged_where_the_link_is(self, approved: Path) -> None:
+        hooks, other = approved / ".llxprt" / "hooks", approved / ".llxprt" / "aaa" / "__pycache__"
+        other.mkdir(parents=True)
+        (hooks / "__pycache__").symlink_to("../aaa/__pycache__")
+        grant_trust(approved)
+
+        self.unchecked(hooks / "check.py", other / "check.cpython-311.pyc")
+
+        assert trust_status(approved).changed == (".llxprt/hooks/__pycache__/check.cpython-311.pyc",)
+
+    def test_byte_code_of_a_module_that_is_started_counts(self, elsewhere: Path, project_file: Path) -> None:
+        project_file.write_text(json.dumps(running("python3 -m tools.check")))
+        grant_trust(elsewhere.parent)
+
+        self.unchecked(elsewhere / "late.py", elsewhere / "__pycache__" / "check.cpython-311.pyc")
+
+        assert trust_status(elsewhere.parent).changed == ("tools/__pycache__/check.cpython-311.pyc",)
+
+
+@pytest.mark.parametrize("name", ["settings.json.lock/x.sh", "lib/rules.py", "tool", "hooks/data"])
+def test_no_name_below_llxprt_hides_code(approved: Path, write: Write, name: str) -> None:
+    write(approved / ".llxprt" / name, "").chmod(0o755)
+
+    assert trust_status(approved).changed == (f".llxprt/{name}",)
+
+
+def test_another_name_of_the_hooks_folder_does_not_hide_its_data(approved: Path, write: Write) -> None:
+    (approved / ".llxprt" / "aaa").symlink_to("hooks")
+    grant_trust(approved)
+
+    write(approved / ".llxprt" / "hooks" / "rules.txt", "")
+
+    assert trust_status(approved).changed == (".llxprt/hooks/rules.txt",)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks.settings.load import load_settings
-from llxprt_hooks.settings.trust.review import commands_without_file, covered_text, difference
+from llxprt_hooks.settings.trust.review import assembled_commands, commands_without_file, covered_text, difference
 from llxprt_hooks.settings.trust.status import TrustState, grant_trust, trust_status
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def test_a_difference_that_is_not_shown_is_reported(approved: Path, write: Write
 def test_commands_that_name_no_file_are_found(approved: Path, project_file: Path, write: Write) -> None:
     write(project_file, running("sh guard.sh", "make lint", "make lint", "guard.sh | jq ."))
 
-    assert commands_without_file(trust_status(approved)) == ["make lint"]
+    assert commands_without_file(trust_status(approved)) == ["make lint", "guard.sh | jq ."]
 
 
 def test_unparsable_command_covers_no_files(approved: Path, project_file: Path, write: Write) -> None:
@@ -135,3 +135,19 @@ def test_a_broken_link_that_comes_alive_is_a_change(approved: Path, tmp_path: Pa
     write(tmp_path / "later.py", "raise SystemExit\n")
 
     assert ".llxprt/lib.py has changed" in (status.refusal() or "")
+
+
+def test_commands_whose_text_does_not_show_what_they_run_are_found(
+    approved: Path, project_file: Path, write: Write
+) -> None:
+    unclear = [
+        "sh guard.sh; sh r$'\\x75'n.sh",
+        "sh guard.sh; r${x}n/a.sh",
+        "sh $(cat name.txt)",
+        "$(dirname x)/run.sh",
+        "hooks/`cat x`",
+    ]
+    clear = ["sh guard.sh", '"$LLXPRT_PROJECT_DIR"/guard.sh "$x"', "x=$(cat); echo $x", "$(pwd)/guard.sh > $LOG"]
+    write(project_file, running(*unclear, *clear))
+
+    assert assembled_commands(trust_status(approved)) == unclear

@@ -1,22 +1,25 @@
-"""Files that decide what hooks do. The agent writes them only if a person says yes, in every approval mode.
+"""Files that decide what hooks do. The agent writes them only if a person says yes, in every approval mode (D-29).
 
 These are: everything below ``.llxprt``, ``.git`` and ``llxprt-code``, wherever they are; the folders and files of the
-user's and the system's settings; the files that a configured hook names; and the modules that its Python scripts
-import, or would import instead of others. A file is recognized by its path, which need not exist, and by its identity
-on the disk, so that links and other spellings of a name make no difference. A mere word in a command, as in ``make
-test``, names only a file of that name that exists.
+user's and the system's settings; the files that an approval of the configured hooks covers, see ``covered_files``; and
+what decides which program a command starts: folders on the search path, environments with installed packages, the
+folder of this Python, and this package. A file is recognized by its path, which need not exist, and by its identity on
+the disk, so that links and other spellings of a name make no difference.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import unicodedata
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+import llxprt_hooks
 from llxprt_hooks.settings.levels import (
     CONFIG_FOLDER,
     FOLDER,
@@ -27,8 +30,8 @@ from llxprt_hooks.settings.levels import (
     user_folder,
     user_settings_file,
 )
-from llxprt_hooks.settings.trust.command_names import IMPLIED_FILES, CommandNames, ScriptsError, paths_in
-from llxprt_hooks.settings.trust.covered_files import ImportingScripts
+from llxprt_hooks.settings.trust.command_names import ScriptsError
+from llxprt_hooks.settings.trust.covered_files import INSTALLED_MARKS, CoveredFiles
 from llxprt_hooks.settings.trust.fingerprint import hook_commands
 
 if TYPE_CHECKING:
@@ -39,6 +42,10 @@ Identity: TypeAlias = tuple[int, int]
 """Device and inode."""
 
 _FOLDERS: Final = (FOLDER, ".git", CONFIG_FOLDER.name)
+_NODE_MODULES, _PROGRAMS = "node_modules", ".bin"
+_OWN_FOLDERS: Final = [
+    Path(os.path.realpath(folder)) for folder in (sys.prefix, sys.base_prefix, Path(llxprt_hooks.__file__).parent)
+]
 
 
 class ProtectedFiles:
@@ -47,7 +54,7 @@ class ProtectedFiles:
     def __init__(self, root: Path, config: Config) -> None:
         self._root = root
         self._config = config
-        self._named: _NamedFiles | None = None
+        self._named: _HookFiles | None = None
         self._named_by: Settings | None = None
 
     def reason(self, path: PurePath, present: AbstractSet[Identity]) -> str | None:
@@ -60,11 +67,23 @@ class ProtectedFiles:
                 return f"it is in `{name}`"
         if present & self._settings():
             return "it belongs to the settings of llxprt-hooks"
+        if self._is_installed(path):
+            return "programs and packages are installed there, and hooks may use them"
         if self._files_of_hooks().include(path, present):
-            return "a configured hook names it"
-        if self._files_of_hooks().would_import(path, present):
-            return "a script of a configured hook imports it"
+            return "a configured hook runs or reads it"
         return None
+
+    def _is_installed(self, path: PurePath) -> bool:
+        """Whether a file is in an environment, on the search path, or a part of this Python or package."""
+        file = self._root / path
+        in_environment = path.name in INSTALLED_MARKS or any(
+            os.path.lexists(folder / mark) for folder in file.parents[: len(path.parts)] for mark in INSTALLED_MARKS
+        )
+        in_npm = (_NODE_MODULES, _PROGRAMS) in pairwise(map(_plain, path.parts))
+        own = (folder for folder in _OWN_FOLDERS if folder != self._root and folder.is_relative_to(self._root))
+        search_path = os.environ.get("PATH", os.defpath).split(":")
+        on_path = any(file.parent == Path(os.path.realpath(self._root / folder)) for folder in search_path)
+        return in_environment or in_npm or on_path or any(map(file.is_relative_to, own))
 
     def _settings(self) -> set[Identity]:
         files = [file for level in Level if (file := settings_file(level, self._root))]
@@ -74,49 +93,29 @@ class ProtectedFiles:
         folders += [file.parent for file in files if not self._root.is_relative_to(os.path.realpath(file.parent))]
         return identities([*files, *folders])
 
-    def _files_of_hooks(self) -> _NamedFiles:
+    def _files_of_hooks(self) -> _HookFiles:
         settings = self._config.settings  # another object after a reload
         if self._named is None or self._named_by is not settings:
             hooks = (hook for hook_set in self._config.hook_sets for hook in hook_commands({"hooks": hook_set.hooks}))
-            self._named = _NamedFiles(self._root, {text for hook in hooks for text in hook.script_texts})
+            self._named = _HookFiles(self._root, {text for hook in hooks for text in hook.script_texts})
             self._named_by = settings
         return self._named
 
 
-class _NamedFiles:
-    """The files below a root that commands name, and what these import."""
+class _HookFiles:
+    """The files below a root that an approval of these commands covers."""
 
     def __init__(self, root: Path, commands: AbstractSet[str]) -> None:
         self._root = root
-        self._all_named = False
-        self._commands: list[tuple[CommandNames, CommandNames]] = []
-        self._scripts: ImportingScripts | None = None
-        try:
-            self._commands = [(CommandNames([each]), CommandNames(paths_in(each))) for each in commands]
-        except ScriptsError:  # a command could mean too many names, so any could be one
-            self._all_named = True
-        with suppress(ScriptsError):  # too many or unreadable; they are still recognized by their names
-            self._scripts = ImportingScripts(commands, root, self._include_path)
+        self._covered: CoveredFiles | None = None
+        with suppress(ScriptsError):  # too many or unreadable: any file could be one
+            self._covered = CoveredFiles(commands, root)
 
     def include(self, path: PurePath, present: AbstractSet[Identity]) -> bool:
-        named = self._scripts.named if self._scripts else ()
-        return self._all_named or self._include_path(path) or bool(present & identities(named))
-
-    def would_import(self, path: PurePath, present: AbstractSet[Identity]) -> bool:
-        scripts = self._scripts
-        return scripts is not None and (scripts.would_import(path) or bool(present & identities(scripts.imported)))
-
-    def _include_path(self, path: PurePath) -> bool:
-        exists = os.path.lexists(self._root / path)
-        return any(_names(everything, paths, path, exists) for everything, paths in self._commands)
-
-
-def _names(everything: CommandNames, paths: CommandNames, path: PurePath, exists: bool) -> bool:
-    """Whether a command names a file, given all of its words and those that are part of a path."""
-    if not everything or not everything.include_path(path.as_posix()):
-        return False
-    last = path.parent.name if path.name in IMPLIED_FILES and path.parent.name else path.name
-    return (exists and everything.spell(path.name)) or (bool(paths) and paths.include(last))
+        covered = self._covered
+        if covered is None or covered.cover(path):
+            return True
+        return bool(present & identities(self._root / name for name, file in covered.files.items() if not file.is_link))
 
 
 def _plain(name: str) -> str:

@@ -26,9 +26,9 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
     """Show what the hooks of a project run, and approve them.
 
     The hooks of a project run only after you approve them. The approval covers exactly what is shown. After any change
-    to the project's hooks, to a file below `.llxprt/` except `.llxprt/state/`, or to a script that they name, you have
-    to approve them again. The command then shows what has changed. Files outside `.llxprt/` that a script sources or
-    starts are not covered: keep them below `.llxprt/`. Approvals are stored in your own folder, ~/.llxprt, never in the
+    to the project's hooks, to a file below `.llxprt/hooks/`, or to a file that they start, import or name, you have to
+    approve them again. The command then shows what has changed. Files outside `.llxprt/hooks/` that a script sources or
+    starts are not covered: keep them there. Approvals are stored in your own folder, ~/.llxprt, never in the
     project.
 
     On a terminal, the command asks you first. Without a terminal, it approves only with --yes.

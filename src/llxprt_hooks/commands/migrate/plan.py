@@ -21,7 +21,7 @@ from llxprt_hooks.settings.jsonc import parse
 from llxprt_hooks.settings.levels import is_home, project_settings_file, user_settings_file
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.trust.command_names import ScriptsError
-from llxprt_hooks.settings.trust.covered_files import project_scripts
+from llxprt_hooks.settings.trust.covered_files import named_files
 
 if TYPE_CHECKING:
     from llxprt_hooks.commands.migrate.dialects import Dialect
@@ -106,7 +106,7 @@ def _edited(text: str, translation: Translation, *, enabled: bool | None) -> str
 def _words_in_scripts(texts: Iterable[str], project: Path) -> Iterator[Problem]:
     """Yield where scripts use Claude Code's names, which the migration of settings does not change."""
     try:
-        files = project_scripts(texts, project)
+        files = named_files(texts, project)
     except ScriptsError:  # reported by `trust`
         return
     found = ((project / file, word) for file in files for word in claude_words(script_text(project / file) or ""))

@@ -18,7 +18,7 @@ from llxprt_hooks.process.shell.command_line import PROJECT_DIR_VARIABLES, hook_
 from llxprt_hooks.process.shell.words import literal_arguments
 
 # The builtins and reserved words of bash, dash, ksh and zsh: any of them may mean more than the program of that name.
-_SHELL_WORDS = frozenset(
+SHELL_WORDS = frozenset(
     """
     ! . : [ alias autoload bg bind break builtin bye caller case cd chdir command compgen complete compopt continue
     coproc declare dirs disown do done echo elif else enable end esac eval exec exit export false fc fg fi float for
@@ -77,7 +77,7 @@ def _decide(command: str, directory: str, path: str | None) -> DirectCommand | N
     if not arguments or "\0" in command:
         return None
     program = arguments[0]
-    if not program or "=" in program or program.startswith(_NOT_A_PROGRAM_PREFIX) or program in _SHELL_WORDS:
+    if not program or "=" in program or program.startswith(_NOT_A_PROGRAM_PREFIX) or program in SHELL_WORDS:
         return None
     passed_over: list[str] = []
     for file in candidates(program, path):

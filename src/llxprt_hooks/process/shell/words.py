@@ -58,6 +58,16 @@ _PIECE: Final = re.compile(
 )
 _IN_DOUBLE_QUOTES: Final = re.compile(rf'\\([$`"\\])|\\\n|({_VARIABLE})', re.DOTALL)
 _WRITING: Final = frozenset((">", ">>", ">|", "&>", "&>>"))
+_SUFFIX: Final = re.compile(r"[^/.]\.\w+$")
+_WRITING_OPTION: Final = re.compile(r"-o|--out(?:put)?(?:-file)?|--log[\w-]*")
+_NAMED_OUTPUT: Final = re.compile(r"--(?:out(?:put)?(?:-file)?|log[\w-]*)=[^$`]*")
+CODE_SUFFIXES: Final = tuple(
+    """
+    .sh .bash .zsh .ksh .fish .py .pyw .pyc .so .pyd .js .cjs .mjs .ts .node .rb .pl .pm .php .lua .awk .jq .sed .tcl .r
+    .R .mk .jar .exe .bat .cmd .ps1 .wasm
+    """.split()  # noqa: SIM905  # a list literal would take half a page
+)
+"""What the names of programs and modules end with."""
 _AROUND_OPERATOR: Final = "0123456789 \t"
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
 _EXPANDED_BY_SHELL: Final = re.compile(r"[*?\[\]{}]|[=:]~")
@@ -105,23 +115,95 @@ def literal_arguments(command: str, variables: Mapping[str, str]) -> list[str] |
 
 
 def without_written(command: str) -> str:
-    """Remove the files that a command only writes to, as far as its text can be read with certainty."""
-    kept, at, is_target = [], 0, False
+    """Remove the files that a command only writes to, as far as its text can be read with certainty.
+
+    >>> without_written("tee -a audit.log | sh check.sh --log-file x.log > out.txt")
+    'tee -a  | sh check.sh --log-file  >  '
+    """
+    kept, at, is_target, starts, writer = [], 0, False, True, ""
     for token in _tokens(command, _READABLE):
-        kind = token.lastgroup
-        if is_target and kind != "blank":
-            if kind != "word":
-                break
-            kept.append(" ")
-            is_target, at = False, token.end()
-        elif kind == "redirection" and token[0].strip(_AROUND_OPERATOR) in _WRITING:
-            is_target = True
-        elif kind == "word" and token[0].startswith("[["):  # where < and > compare
+        kind, text = token.lastgroup, token[0]
+        if is_target and kind not in ("word", "blank"):
             break
-        elif not is_target:
-            kept.append(token[0])
-            at = token.end()
+        if kind == "redirection":
+            is_target = text.strip(_AROUND_OPERATOR) in _WRITING
+        elif kind == "word" and text.startswith("[["):  # where < and > compare
+            break
+        elif kind == "word":
+            writes = is_target or (writer == "tee" and not text.startswith("-")) or writes_next(writer)
+            is_plain = is_target or writer == "tee" or is_data_name(text)
+            if writes and is_plain and "$(" not in text:
+                text = " " if is_target else ""
+            is_target = False
+            text = text[: text.index("=") + 1] if writes_named(text) else text
+            writer = writer if writer == "tee" else token[0] if writes_next(token[0]) else ""
+            writer = "tee" if starts and token[0] == "tee" else writer
+            starts = False
+        elif kind in ("end", "bracket"):
+            starts, writer = True, ""
+        kept.append(text)
+        at = token.end()
     return "".join(kept) + command[at:]
+
+
+@dataclass(frozen=True, slots=True)
+class CertainCommand:
+    """One program of a command line: its name and arguments, and the files that the shell opens for it."""
+
+    arguments: tuple[str, ...]
+    read: tuple[str, ...]
+    written: tuple[str, ...]
+    is_fed: bool
+    """Whether its standard input is a file, or what the program before it prints."""
+
+
+def certain_commands(command: str, variables: Mapping[str, str]) -> list[CertainCommand] | None:
+    """Return the programs of a command line in which every word is certain; None for any other.
+
+    >>> certain_commands("cat > p.json; grep -q rm p.json", {})[0]
+    CertainCommand(arguments=('cat',), read=(), written=('p.json',), is_fed=False)
+    """
+    found: list[CertainCommand] = []
+    arguments: list[str] = []
+    read: list[str] = []
+    written: list[str] = []
+    is_piped, operator, end = False, "", 0
+    for token in _tokens(command):
+        kind, text, end = token.lastgroup, token[0], token.end()
+        if kind == "redirection":
+            operator = text.strip(_AROUND_OPERATOR)
+        elif kind == "word":
+            value = Word(text, token.start()).value(variables)
+            if value is None or operator == "<>" or (not arguments and _ASSIGNMENT.match(text)):
+                return None
+            if not operator:
+                arguments.append(value)
+            elif operator.startswith("<"):
+                read.append(value)
+            elif operator in _WRITING or not value.isdecimal():  # else it is a copy of a descriptor
+                written.append(value)
+            operator = ""
+        elif kind == "end":
+            found.append(CertainCommand(tuple(arguments), tuple(read), tuple(written), is_piped or bool(read)))
+            arguments, read, written, is_piped = [], [], [], text in ("|", "|&")
+    found.append(CertainCommand(tuple(arguments), tuple(read), tuple(written), is_piped or bool(read)))
+    return found if end == len(command) and not operator else None
+
+
+def writes_next(argument: str) -> bool:
+    """Whether an argument is an option after which a program expects the name of a file to write."""
+    return _WRITING_OPTION.fullmatch(argument) is not None
+
+
+def writes_named(argument: str) -> bool:
+    """Whether an argument is such an option together with the file."""
+    return _NAMED_OUTPUT.fullmatch(argument) is not None and is_data_name(argument)
+
+
+def is_data_name(name: str) -> bool:
+    """Whether a file has a suffix, and not that of a program."""
+    bare = name.rstrip("\"'")
+    return _SUFFIX.search(bare) is not None and not bare.endswith(CODE_SUFFIXES)
 
 
 def open_quote(text: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import marshal
 import os
+import re
 import struct
 import warnings
 from typing import TYPE_CHECKING, Final
@@ -27,17 +28,17 @@ _HASHED: Final = 1
 MAX_COMPARED: Final = 4 * 1024 * 1024
 """Maximum size of all files that are compared; a hostile project could have any number."""
 
-_OF_PYTEST: Final = "-pytest-"
-"""In the names of files that only pytest reads."""
+_OF_PYTEST: Final = re.compile(r"[^.]*\.\w+-\d+-pytest-[\d.]+\.pyc")
+"""The names of files that only pytest reads."""
 
 
 def source_name(cached: str) -> str:
     """Return the name of the source file that a file in ``__pycache__`` belongs to.
 
-    >>> source_name("check.cpython-311.pyc")
-    'check.py'
+    >>> source_name("check.cpython-311.pyc"), source_name("a.b.cpython-311.opt-1.pyc")
+    ('check.py', 'a.b.py')
     """
-    return f"{cached.partition('.')[0]}.py"
+    return f"{cached.removesuffix(SUFFIX).partition('.opt-')[0].rpartition('.')[0]}.py"
 
 
 class ByteCodeCheck:
@@ -51,7 +52,7 @@ class ByteCodeCheck:
 
         Raises ``OSError`` if one of them cannot be read.
         """
-        if _OF_PYTEST in cached.name:
+        if _OF_PYTEST.fullmatch(cached.name):
             return False
         source = cached.parent.parent / source_name(cached.name)
         try:

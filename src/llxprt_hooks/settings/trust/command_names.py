@@ -1,9 +1,10 @@
-"""Decides which file names a command could mean.
+"""Decides which file names a command could mean that cannot be read with certainty, see ``started``.
 
 There are too many ways to write a path in a shell (variables, quotes, ``cd hooks &&``, ``~``) to resolve it reliably.
 Instead, a name counts if all of its words occur anywhere in the commands, in any order and with any quoting, also after
-brace expansion. This includes too many files rather than too few. Files that a command certainly only writes to are
-left out; otherwise a hook that writes a log would invalidate its own approval.
+brace expansion. This includes too many files rather than too few. A name without a suffix, such as ``test``, counts
+only if its words are part of a path or come after a program that starts others. Files that a command certainly only
+writes to are left out; otherwise a hook that writes a log would invalidate its own approval.
 
 Not included: names that a command does not spell out (a wildcard, an escape such as ``\\x63``, a search path).
 """
@@ -14,6 +15,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks.process.shell.command_line import PROJECT_DIR_REFERENCE
 from llxprt_hooks.process.shell.words import without_written
 
 if TYPE_CHECKING:
@@ -34,7 +36,20 @@ _ESCAPE_OR_QUOTE: Final = re.compile(r"\\.|[\"'`]", re.DOTALL)
 _OPTION_LETTER: Final = re.compile(r"(?<![\w-])-\w")
 _EXPANSION: Final = re.compile(r"\$(?:\{[^{}]*\}|[@*#?$!-]|\w+)")
 _UNSEPARATED: Final = re.compile(r"[^\s;|&()<>]+")
-SIMPLE_COMMAND: Final = re.compile(r"[^|;&\n]+")
+_QUOTED: Final = r"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|["'\\]"""
+_SIMPLE_COMMAND: Final = re.compile(rf"""(?:{_QUOTED}|[^|;&\n"'\\])+""", re.DOTALL)
+_QUOTED_WORD: Final = re.compile(rf"""(?:{_QUOTED}|[^\s;|&()<>"'\\])+""", re.DOTALL)
+_STARTS_OTHERS: Final = re.compile(
+    r"(?:^|[\s/(])(?:(?:ba|da|k|z)?sh|python[\w.]*|pypy[\w.]*|node|bun|deno|perl|ruby|php|lua|g?awk|source|\.|exec|eval|env|"
+    r"xargs|nohup|timeout|sudo|command|builtin|nice|setsid|time|npx|uv)(?=\s)|\bPATH="
+)
+"""A program after which a mere word may be a script."""
+_KNOWN_EXPANSION: Final = re.compile(
+    PROJECT_DIR_REFERENCE.pattern
+    + r"|\$(?:HOME|PWD|\{HOME\}|\{PWD\})(?!\w)|\$\(pwd\)|\$\(git rev-parse --show-toplevel\)"
+)
+_AFTER_SUBSTITUTION: Final = re.compile(r"\)[^\s;|&<>()]*[/.]\w")
+_FIRST_ARGUMENT: Final = re.compile(r"\s+(?:-\S+\s+)*[$`]")
 _ADDS_SUFFIX: Final = re.compile(r"\b(?:python|node|bun|deno)")
 _PATH: Final = re.compile(r"/|\.\w")
 _BRACES: Final = re.compile(r"([{},])")
@@ -54,13 +69,16 @@ class ScriptsError(Exception):
 class CommandNames:
     """The names of files and folders that commands could mean.
 
-    >>> names = CommandNames(["sh {c,}heck.sh > out.txt"])
-    >>> names.include("check.sh"), names.include("out.txt")
-    (True, False)
+    >>> names = CommandNames(["sh {c,}heck.sh $X > out.txt; make test"])
+    >>> names.include("check.sh"), names.include("out.txt"), names.include("test")
+    (True, False, False)
     """
 
     def __init__(self, commands: Iterable[str]) -> None:
-        self._words = _words_of(commands)
+        commands = set(commands)
+        self._words = _words_of(map(without_written, commands))
+        self._in_paths = _words_of(path for command in commands for path in paths_in(command))
+        self._adds_suffix = any(_ADDS_SUFFIX.search(_QUOTING.sub("", command)) for command in commands)
         self._known: dict[str, bool] = {}
 
     def __bool__(self) -> bool:
@@ -73,44 +91,77 @@ class CommandNames:
             known = self._known[name] = self._include(name)
         return known
 
-    def include_path(self, path: str) -> bool:
-        """Whether the commands could mean each name on a path; a file that a folder implies counts with it."""
-        *folders, last = path.split("/")
-        implied = bool(folders) and last in IMPLIED_FILES
-        return (implied or self.include(last)) and all(map(self.include, folders))
+    def include_folder(self, name: str) -> bool:
+        """Whether the commands could mean something in a folder of this name."""
+        return _spell(self._words, _plain(name))
 
-    def spell(self, name: str) -> bool:
-        """Whether the commands could mean a file of this name without adding a suffix to what they say."""
-        plain = _plain(name)
-        return any(self._words.issuperset(_WORD.findall(reading)) for reading in (plain, _QUOTING.sub("", plain)))
+    def imply(self, folder: str, name: str) -> bool:
+        """Whether the commands could mean a folder, of which Python or Node runs a file of this name."""
+        return self._adds_suffix and name in IMPLIED_FILES and _spell(self._in_paths, _plain(folder))
+
+    def include_path(self, path: str) -> bool:
+        """Whether the commands could mean each name on a path."""
+        *folders, last = path.split("/")
+        implied = bool(folders) and self.imply(folders[-1], last)
+        return (implied or self.include(last)) and all(map(self.include_folder, folders))
 
     def _include(self, name: str) -> bool:
         plain = _plain(name)
+        if _spell(self._words if "." in plain else self._in_paths, plain):
+            return True
         suffix = next((suffix for suffix in _IMPLIED_SUFFIXES if plain.endswith(suffix)), "")
-        return self.spell(plain.removesuffix(suffix))
+        return self._adds_suffix and bool(suffix) and _spell(self._in_paths, plain.removesuffix(suffix))
+
+
+def _spell(words: set[str], plain: str) -> bool:
+    return any(words.issuperset(_WORD.findall(reading)) for reading in (plain, _QUOTING.sub("", plain)))
 
 
 def paths_in(command: str) -> list[str]:
-    """Return the parts of a command that look like a path, and those in which a program may add a suffix to a name.
+    """Return the parts of a command that look like a path, and those after a program that starts others.
 
-    >>> paths_in("make test && hooks/check && node lint")
-    ['hooks/check', ' node lint']
+    If a path is assembled from variables, each word of the command may be a part of it.
+
+    >>> paths_in("make test && hooks/check && node lint $X")
+    ['hooks/check', ' lint $X']
     """
+    text = without_written(command)
     paths = []
-    for part in SIMPLE_COMMAND.findall(_QUOTING.sub("", without_written(command))):
-        if _ADDS_SUFFIX.search(part):
-            paths.append(part)
+    for part in _SIMPLE_COMMAND.findall(text):
+        plain = without_quotes(part)
+        if started := _STARTS_OTHERS.search(plain):
+            paths.append(plain[started.end() :])
         else:
-            paths += [word for word in _UNSEPARATED.findall(part) if _PATH.search(word) and "://" not in word]
-    return paths
+            words = map(without_quotes, _QUOTED_WORD.findall(part))
+            paths += [word for word in words if _PATH.search(word) and "://" not in word]
+    return [text] if has_assembled_path(command) else paths
 
 
-def _words_of(commands: Iterable[str]) -> set[str]:
-    """Return the words of all commands, for each way that quotes, options, variables and braces join or split them."""
+def has_assembled_path(command: str) -> bool:
+    """Whether a word that looks like a path has an expansion, so that its text does not show which file it means."""
+    text = _QUOTING.sub(_kept_back_quote, _KNOWN_EXPANSION.sub("", without_written(command)))
+    expanded = (word for word in _UNSEPARATED.findall(text) if "$" in word or "`" in word)
+    return (
+        any(map(_PATH.search, expanded))
+        or _AFTER_SUBSTITUTION.search(text) is not None
+        or any(_FIRST_ARGUMENT.match(text, started.end()) for started in _STARTS_OTHERS.finditer(text))
+    )
+
+
+def without_quotes(command: str) -> str:
+    """Return a command without its quoting, as one text."""
+    return _QUOTING.sub("", command)
+
+
+def _kept_back_quote(quoting: re.Match[str]) -> str:
+    return quoting[0] if quoting[0] == "`" else ""
+
+
+def _words_of(texts: Iterable[str]) -> set[str]:
+    """Return the words of all texts, for each way that quotes, options, variables and braces join or split them."""
     words: set[str] = set()
     braces = _Braces()
-    for command in set(commands):
-        text = _plain(without_written(command))
+    for text in map(_plain, texts):
         unquoted = _QUOTING.sub("", text)
         for reading in (
             unquoted,

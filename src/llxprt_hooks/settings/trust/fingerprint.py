@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.settings.shape import Field
 
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Part of every fingerprint. A higher number ends all approvals, because they covered less."""
 
 
@@ -35,7 +37,7 @@ class HookCommand(NamedTuple):
     details: Mapping[str, str] = {}
     """All other fields of the hook and its group, except its description; its type unless that is ``command``."""
     script_texts: tuple[str, ...] = ()
-    """Texts that may name files of the project."""
+    """Command lines that name files of the project."""
 
 
 def hook_statement(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,6 +66,8 @@ def _hook_command(entry: HookEntry) -> HookCommand:
         described = ("description", *config.executor.described, *(["type"] if config.type == _USUAL_TYPE else []))
         command, details = config.command, {key: fields[key] for key in fields if key not in described}
         texts = tuple(config.executor.script_texts(config.spec))
+        if not config.executor.is_process:  # each is the path of a file, which the hook reads
+            texts = tuple(f"cat {shlex.quote(os.path.join('.', text))}" for text in texts)  # noqa: PTH118
     group = entry.group.node.to_value()
     others = {key: _json(value) for key, value in group.items() if key not in ("hooks", "matcher")}
     return HookCommand(entry.event, entry.group.matcher or "", command, {**details, **others}, texts)

@@ -9,11 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.process.shell.command_line import PROJECT_DIR_REFERENCE
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
-from llxprt_hooks.settings.trust.command_names import CommandNames, ScriptsError
+from llxprt_hooks.settings.trust.command_names import ScriptsError, has_assembled_path
+from llxprt_hooks.settings.trust.covered_files import named_files
 from llxprt_hooks.settings.trust.fingerprint import settings_text
 from llxprt_hooks.settings.trust.store import MAX_TEXT, TrustStore, read_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from llxprt_hooks.settings.trust.status import TrustStatus
 
 NOT_TEXT: Final = f"(no text, or larger than {MAX_TEXT // 1024} KiB)"
@@ -44,12 +48,24 @@ def difference(status: TrustStatus, name: str) -> list[str]:
 
 def commands_without_file(status: TrustStatus) -> list[str]:
     """Return the commands for which no file of the project was found, so that nothing they run is covered."""
-    found = []
-    for hook in status.commands:
-        names = _names(hook.script_texts)
-        if hook.script_texts and not any(map(names.include_path, status.scripts)):
-            found.append(hook.command)
-    return list(dict.fromkeys(found))
+    return _commands(status, lambda texts: not _named(texts, status.project))
+
+
+def assembled_commands(status: TrustStatus) -> list[str]:
+    """Return the commands that assemble a path, so that their text does not show which file they run."""
+    return _commands(status, lambda texts: any(map(has_assembled_path, texts)))
+
+
+def _commands(status: TrustStatus, include: Callable[[tuple[str, ...]], bool]) -> list[str]:
+    commands = (hook.command for hook in status.commands if hook.script_texts and include(hook.script_texts))
+    return list(dict.fromkeys(commands))
+
+
+def _named(texts: tuple[str, ...], project: Path) -> list[str]:
+    try:
+        return named_files(texts, project)
+    except ScriptsError:  # then the project is refused as a whole
+        return []
 
 
 def missing_file(status: TrustStatus, command: str) -> str | None:
@@ -59,13 +75,6 @@ def missing_file(status: TrustStatus, command: str) -> str | None:
     """
     names = (found[1] for found in _IN_PROJECT.finditer(command))
     return next((name for name in names if not os.path.lexists(status.project / name)), None)
-
-
-def _names(texts: tuple[str, ...]) -> CommandNames:
-    try:
-        return CommandNames(texts)
-    except ScriptsError:  # then the project is refused as a whole
-        return CommandNames(())
 
 
 def _approved_text(status: TrustStatus, name: str) -> str | None:

@@ -107,7 +107,9 @@ class TrustStatus:
             return ()
         if not self.statement:  # without hooks, nothing else is covered any more
             return (f"{FOLDER}/{FILE_NAME}",)
-        return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
+        data = {name for name, file in self.files.files.items() if file.is_data} if self.files else set()
+        names = {*before, *(name for name in now if name not in data)}
+        return tuple(sorted(name for name in names if before.get(name) != now.get(name)))
 
     @property
     def settings_file(self) -> Path:
@@ -250,24 +252,33 @@ def assess_trust(project_dir: Path, settings: Document | Problem | None) -> Trus
         by_process = _approved_for_process.setdefault(project, now)
     store = TrustStore.of(project)
     by_user, problem = store.approved_hash(project)
+    recorded = (by_user, store.approval(project)) if by_user is not None else None
     if found.state is TrustState.UNTRUSTED:
         found = replace(found, problems=(problem,) if problem else ())
-        if by_user == found.fingerprint:
-            return replace(found, state=TrustState.TRUSTED)
-        if by_process and by_process[0] == found.fingerprint:
-            return replace(found, state=TrustState.APPROVED_BY_ENVIRONMENT)
+        for approval, state in (
+            (recorded, TrustState.TRUSTED),
+            (by_process, TrustState.APPROVED_BY_ENVIRONMENT),
+        ):
+            if approval and (same := _if_same(found, *approval)):
+                return replace(same, state=state)
     elif found.state is TrustState.NOTHING_TO_TRUST and by_user == found.fingerprint:
         return found  # the user has approved that the hooks are gone
-    if by_process is not None:  # an agent could have changed it
-        approved = by_process[1]
-    elif by_user is not None:
-        approved = store.approval(project)
-    else:
-        return found
-    if found.state is TrustState.NOTHING_TO_TRUST and not _had_guards(approved):
+    last = by_process or recorded  # an agent could have changed it since the process looked at it first
+    if last is None or (found.state is TrustState.NOTHING_TO_TRUST and not _had_guards(last[1])):
         return found
     state = TrustState.REFUSED if found.state is TrustState.REFUSED else TrustState.CHANGED
-    return replace(found, state=state, approved=approved)
+    return replace(found, state=state, approved=last[1])
+
+
+def _if_same(found: TrustStatus, fingerprint: str, approved: ApprovalRecord) -> TrustStatus | None:
+    """Return a project as far as it was approved, if that has not changed: data that is new since does not count."""
+    if found.files is None:
+        return None
+    files = found.files.only_approved(approved.parts)
+    digests = {name: file.digest for name, file in files.files.items()}
+    if hook_fingerprint(found.statement, digests) != fingerprint:
+        return None
+    return replace(found, fingerprint=fingerprint, files=files, parts=hook_parts(found.statement, digests))
 
 
 def _had_guards(approved: ApprovalRecord) -> bool:

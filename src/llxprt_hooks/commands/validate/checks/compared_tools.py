@@ -15,7 +15,7 @@ from llxprt_hooks.commands.validate.rules import Rule
 from llxprt_hooks.commands.validate.started_programs import Place, Script, mentions, place_of, scripts
 from llxprt_hooks.settings.other_agents import CLAUDE_TOOLS
 from llxprt_hooks.settings.trust.command_names import ScriptsError
-from llxprt_hooks.settings.trust.covered_files import project_scripts
+from llxprt_hooks.settings.trust.covered_files import named_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ def _files(inspection: Inspection, hooks: list[FileHook], started: list[Script])
     files = [Path(os.path.realpath(script.path)) for script in started if script.may_be_shown]
     project = Path(os.path.realpath(inspection.directory))
     with suppress(ScriptsError):  # reported by `check_trust`
-        files += [project / name for name in project_scripts((hook.command for hook in hooks), project)]
+        files += [project / name for name in named_files((hook.command for hook in hooks), project)]
     return dict.fromkeys(files)
 
 
