@@ -335,7 +335,7 @@ async def test_a_hook_does_not_make_a_call_of_arguments_that_are_not_valid(
 
 @pytest.mark.parametrize("odd", ["[" * 100_000 + "]" * 100_000, "NaN"], ids=["deep", "NaN"])
 async def test_no_value_next_to_an_argument_hides_it_from_hooks(hooks: OpenAIAgentsHooks, odd: str) -> None:
-    """A model can nest values deeper than Python's reader, and the SDK accepts ``NaN``."""
+    """A model can nest values deeper than Python's reader, and the SDK accepts ``NaN``: neither reaches the tool."""
     hooks.hooks.on("BeforeTool", lambda payload: deny("no") if payload["tool_input"].get("path") == "secret" else None)
     files, text = Files(), f'{{"path": "secret", "x": {odd}}}'
     context: Any = ToolContext(None, tool_name="write_file", tool_call_id="c", tool_arguments=text)
@@ -345,7 +345,7 @@ async def test_no_value_next_to_an_argument_hides_it_from_hooks(hooks: OpenAIAge
     result = await tool.on_invoke_tool(context, text)
 
     assert files.written == []
-    assert result == "no" or "nested deeper than 64 levels" in result
+    assert "nested deeper than 64 levels" in result or "a number that hooks cannot be shown" in result
 
 
 async def test_tools_that_hooks_do_not_see_are_reported_once(
