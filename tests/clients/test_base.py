@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -72,24 +72,64 @@ def test_hooks_that_will_never_run_are_reported_once(caplog: pytest.LogCaptureFi
 def test_an_alias_for_no_tool_is_reported_once(
     caplog: pytest.LogCaptureFixture, alias: dict[str, str], advice: str | None
 ) -> None:
-    example = Integration(aliases=alias)
+    example = Integration(Config(), aliases=alias)
     [name] = alias
     for tools in ([], ["shell", "glob"], ["shell", "glob"]):
-        example.check_aliases(tools)
+        example.check_tools(tools)
     expected = [] if advice is None else [f"the alias `{name}` has no effect: no tool has this name. {advice}"]
     assert caplog.messages == expected
 
 
 def test_an_alias_for_a_tool_of_another_agent_is_not_reported(caplog: pytest.LogCaptureFixture) -> None:
-    example = Integration(aliases={"bash": "run_shell_command", "shel": "run_shell_command", "glob": "find"})
-    example.check_aliases(["glob"])
+    example = Integration(Config(), aliases={"bash": "run_shell_command", "shel": "run_shell_command", "glob": "find"})
+    example.check_tools(["glob"])
     assert caplog.messages == []
-    example.check_aliases(["shell"])
+    example.check_tools(["shell"])
     assert caplog.messages == ["the alias `shel` has no effect: no tool has this name. Did you mean `shell`?"]
 
 
 def test_a_list_of_tools_is_checked_when_its_last_page_has_come(caplog: pytest.LogCaptureFixture) -> None:
-    example = Integration(aliases={"shel": "run_shell_command", "writ": "write_file"})
-    example.check_aliases(["shell", "write"], more_follow=True)
-    example.check_aliases(["writ", None])
+    example = Integration(Config(), aliases={"shel": "run_shell_command", "writ": "write_file"})
+    example.check_tools(["shell", "write"], more_follow=True)
+    example.check_tools(["writ", None])
     assert caplog.messages == ["the alias `shel` has no effect: no tool has this name. Did you mean `shell`?"]
+
+
+def test_an_integration_that_was_given_no_hooks_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    class Example(Integration): ...
+
+    Example(aliases={"shell": "run_shell_command"})
+    (text,) = caplog.messages
+    assert text.startswith("Example was made without a configuration and without hooks")
+    assert "Use `.load(…)`" in text
+
+
+@pytest.mark.parametrize("given", [{"config": Config()}, {"hooks": {}}, {"enable_hooks": True}, {"session_id": "s1"}])
+def test_an_integration_with_a_configuration_of_its_own_says_nothing(
+    caplog: pytest.LogCaptureFixture, given: dict[str, Any]
+) -> None:
+    Integration(**given)
+    assert caplog.messages == []
+
+
+def test_a_matcher_that_a_later_tool_matches_is_reported_once_at_most(caplog: pytest.LogCaptureFixture) -> None:
+    example = Integration(Config(enable_hooks=True))
+    example.hooks.on("BeforeTool", lambda payload: None, matcher="^refund$")
+    example.check_tools(["search"], more_follow=True)
+    example.check_tools(["write"], are_all=False)
+    assert caplog.messages == []
+    example.check_tools([])
+    example.check_tools(["glob"])
+    (text,) = caplog.messages
+    assert text == (
+        "hooks.on('BeforeTool'): the matcher `^refund$` matches none of the tools here, so this hook does not run. "
+        "The tools are `search`, `write`."
+    )
+
+
+@pytest.mark.parametrize("matcher", ["", "*", "^refund$", "refund|pay", "^(?!search)"])
+def test_a_matcher_with_a_tool_is_not_reported(caplog: pytest.LogCaptureFixture, matcher: str) -> None:
+    example = Integration(Config(enable_hooks=True))
+    example.hooks.on("AfterTool", lambda payload: None, matcher=matcher)
+    example.check_tools(["search", "refund"])
+    assert caplog.messages == []

@@ -19,7 +19,7 @@ from openai.types.responses.function_tool_param import FunctionToolParam
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import BaseModel
 
-from llxprt_hooks import StopRequested, context, deny, rewrite, stop
+from llxprt_hooks import Config, StopRequested, context, deny, rewrite, stop
 from llxprt_hooks.integrations.anthropic import AnthropicHooks
 from llxprt_hooks.integrations.openai import OpenAIHooks
 from tests.support.api_server import APIServer, Call
@@ -115,7 +115,7 @@ def test_tools_that_have_no_hooks_are_named(caplog: pytest.LogCaptureFixture) ->
 
     toolset, hosted = Toolset(), {"type": "web_search_20250305", "name": "web_search"}
     with caplog.at_level(logging.WARNING):
-        assert AnthropicHooks().tools([toolset, hosted]) == [toolset, hosted]
+        assert AnthropicHooks(Config()).tools([toolset, hosted]) == [toolset, hosted]
     assert [record.getMessage() for record in caplog.records] == [
         "Toolset runs without hooks: only function tools and the SDK's own have them"
     ]

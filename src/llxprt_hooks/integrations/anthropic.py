@@ -111,7 +111,9 @@ class AnthropicHooks(ClientHooks):
 
         These are functions with ``@beta_tool`` or ``@beta_async_tool``, and the SDK's own tools with a ``call``.
         """
-        return [self._hooked(tool) for tool in tools]
+        hooked = [self._hooked(tool) for tool in tools]
+        self.check_tools(tool.name for tool in hooked if isinstance(tool, _TOOLS))
+        return hooked
 
     def hooked_call(self, method: str, path: str) -> MakeCall | None:
         if (stop := _undelivered.get()) is not None and self.translator_for(method, path) is not None:

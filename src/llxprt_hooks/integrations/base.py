@@ -25,7 +25,7 @@ from llxprt_hooks.core.calls.lookup import NO_PLANS, model_plans, tool_plans
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.hooks import Hooks
-from llxprt_hooks.integrations.aliases import AliasCheck
+from llxprt_hooks.integrations.known_tools import ToolCheck
 from llxprt_hooks.integrations.unsupported import require_supported, unsupported_hooks
 from llxprt_hooks.model import resolve_translator
 
@@ -39,6 +39,11 @@ if TYPE_CHECKING:
     from llxprt_hooks.settings import Extension
 
 log = debug_logger("integrations")
+
+_NO_HOOKS = (
+    "%s was made without a configuration and without hooks, so no settings are read: only hooks that you register with "
+    "`.hooks.on(…)` run. Use `.load(…)` to read the settings files, or pass `Config()` if this is what you want"
+)
 
 
 class ConfigFields(TypedDict, total=False):
@@ -78,6 +83,8 @@ class Integration:
         **config_fields: Unpack[ConfigFields],
     ) -> None:
         if config is None:
+            if not config_fields:
+                log.warning(_NO_HOOKS, type(self).__name__)
             if config_fields.get("hooks") is not None:
                 config_fields.setdefault("enable_hooks", True)
             config = Config(**config_fields)
@@ -86,7 +93,8 @@ class Integration:
         require_supported(config.required, self.unsupported)
         self.hooks = Hooks(config)
         self._aliases = dict(aliases or {})
-        self.check_aliases = AliasCheck(self._aliases)
+        self.check_tools = ToolCheck(config, self._aliases, self.hook_name)
+        """Call it with the names of the tools that the framework has, whenever they are known."""
         for message in unsupported_hooks(self.unsupported, self.hooks):
             log.warning(message)
 

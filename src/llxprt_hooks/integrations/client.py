@@ -105,12 +105,12 @@ class ClientHooks(Integration):
 
     def run_tools(self, calls: Iterable[ToolCall], functions: Functions) -> list[Any]:
         """Run the calls one after the other, and return what answers them."""
-        self.check_aliases(functions)
+        self.check_tools(functions)
         return [call.answer(self._run_tool(call, functions)) for call in calls]
 
     async def arun_tools(self, calls: Iterable[ToolCall], functions: Functions) -> list[Any]:
         """Run the calls, in parallel on asyncio, and return what answers them."""
-        self.check_aliases(functions)
+        self.check_tools(functions)
         runs = [self._arun_tool(call, functions) for call in calls]
         if not loops.runs_here():
             return [await run for run in runs]

@@ -57,7 +57,7 @@ class HooksMiddleware(McpIntegration, Middleware):
         call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
     ) -> Sequence[Tool]:
         tools = await call_next(context)
-        self.check_aliases(tool.name for tool in tools)
+        self.check_tools(tool.name for tool in tools)
         return [self._described(tool) for tool in tools]
 
     def _described(self, tool: Tool) -> Tool:

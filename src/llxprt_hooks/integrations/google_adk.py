@@ -233,7 +233,7 @@ class HooksPlugin(Integration, BasePlugin):
         run = self._run_of(callback_context)
         if run is None:
             return None
-        self.check_aliases(llm_request.tools_dict)
+        self.check_tools(llm_request.tools_dict)
         caller, session = _caller(callback_context), run.part_of(callback_context)
         session.restriction = Restriction()
         run.models.pop(caller, None)

@@ -58,7 +58,7 @@ class HooksMiddleware(McpIntegration):
         """A list of tools, without the output schemas of those that have hooks."""
         listed = _as_json(result)
         names: list[Any] = [tool.get("name") for tool in listed.get("tools", ())]
-        self.check_aliases(names, more_follow=listed.get("nextCursor") is not None)
+        self.check_tools(names, more_follow=listed.get("nextCursor") is not None)
         if not any(map(self.has_tool_hooks, names)):
             return result
         return {**listed, "tools": [self._described(tool) for tool in listed["tools"]]}

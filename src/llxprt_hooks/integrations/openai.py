@@ -73,7 +73,9 @@ class OpenAIHooks(ClientHooks):
 
     def functions(self, functions: Iterable[FunctionT]) -> list[FunctionT]:
         """Return functions for ``ResponsesToolRunner`` or ``AsyncResponsesToolRunner``, with hooks around them."""
-        return [self._hooked(function) for function in functions]
+        hooked = [self._hooked(function) for function in functions]
+        self.check_tools(function.tool["name"] for function in hooked)
+        return hooked
 
     def _hooked(self, function: FunctionT) -> FunctionT:
         from openai.lib.responses_tool_runner import AsyncRegisteredFunction

@@ -21,7 +21,7 @@ Matches: TypeAlias = Callable[[str], bool]
 _PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
 
 _ANYTHING = ("", "*")
-_MCP_PREFIX = "mcp__"
+MCP_PREFIX = "mcp__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ def own_names(tool_name: str) -> tuple[str, ...]:
 
     The name of a server may contain ``__`` like that of a tool. Then each reading counts.
     """
-    if not tool_name.startswith(_MCP_PREFIX):
+    if not tool_name.startswith(MCP_PREFIX):
         return ()
-    _, *names = tool_name.removeprefix(_MCP_PREFIX).split("__")
+    _, *names = tool_name.removeprefix(MCP_PREFIX).split("__")
     return tuple(name for start in range(len(names)) if (name := "__".join(names[start:])))
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core.engine.plan import BrokenPlan
 from llxprt_hooks.core.protocol.inputs import name_text
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.events import TOOL_EVENTS, HookEventName
 from llxprt_hooks.settings.hook_entries import hook_entries
 from llxprt_hooks.settings.schema import OBSERVE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from llxprt_hooks.core.engine.plan import ExecutionPlan
     from llxprt_hooks.core.engine.system import CallerConfig
+    from llxprt_hooks.settings.definitions import HookDefinition
 
 log = debug_logger("triggers")
 
@@ -63,6 +67,16 @@ def has_hooks_for(config: CallerConfig, event_name: HookEventName, subject: str 
         log.warning("%s: looking up the hooks failed; they are skipped", event_name, exc_info=plan.error)
         return False
     return plan is not None
+
+
+def unmatched_hooks(config: CallerConfig, tool_names: Sequence[str]) -> list[HookDefinition]:
+    """Return the hooks for tools that would run for none of these."""
+    try:
+        system = config.get_hook_system()
+        return [] if system is None else [*chain(*(system.unmatched(event, tool_names) for event in TOOL_EVENTS))]
+    except Exception:
+        log.warning("comparing the matchers of hooks with the tools failed", exc_info=True)
+        return []
 
 
 def enforces(config: CallerConfig, event_name: HookEventName) -> bool:

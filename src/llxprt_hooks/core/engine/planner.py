@@ -81,6 +81,13 @@ class HookPlanner:
         """Whether any hook of an event has ``failClosed``, whatever its matcher."""
         return any(entry.config.blocks_on_failure for entry in self._registry.get_hooks_for_event(event_name))
 
+    def unmatched(self, event_name: HookEventName, subjects: Iterable[str]) -> list[HookDefinition]:
+        """The hooks of an event whose matchers match none of these."""
+        entries = self._registry.get_hooks_for_event(event_name)
+        considered = (each for subject in subjects for each in _considered(entries, subject))
+        matched = {id(entry) for entry, skip, _ in considered if skip is not Skip.NOT_MATCHED}
+        return [entry.definition for entry in entries if id(entry) not in matched]
+
     def explain(
         self, event_name: HookEventName, subject: str | None = None, *, hooks_enabled: bool = True
     ) -> list[PlannedHook]:

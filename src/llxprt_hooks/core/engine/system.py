@@ -17,7 +17,7 @@ from llxprt_hooks.process import ForkSafeLock
 from llxprt_hooks.process.warm import zygotes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from llxprt_hooks.core.calls.approval import Approver
     from llxprt_hooks.core.engine.bus_connection import BusConnection
@@ -141,6 +141,11 @@ class HookSystem:
         if not self.initialized:
             self._initialize()
         return self._planner.create_execution_plan(event_name, subject)
+
+    def unmatched(self, event_name: HookEventName, subjects: Iterable[str]) -> list[HookDefinition]:
+        """The hooks of an event whose matchers match none of these. Initializes the system on first use."""
+        self._initialize()
+        return self._planner.unmatched(event_name, subjects)
 
     def ready_event_handler(self) -> HookEventHandler:
         """Return the event handler; initialize the system first if needed."""

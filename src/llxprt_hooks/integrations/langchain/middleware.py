@@ -203,7 +203,7 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         config, state = self.hooks.config, request.state
         if not config.enable_hooks:
             return False
-        self.check_aliases(map(tool_name, request.tools))
+        self.check_tools(map(tool_name, request.tools))
         if state.get("hook_stop_reason") is not None or self._notes_in(state):
             return True
         return self.has_hooks(*MODEL_EVENTS)

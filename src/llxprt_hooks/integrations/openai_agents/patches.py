@@ -108,7 +108,7 @@ class OpenAIAgentsHooks(Integration):
         """Return an agent's tools with their hooks. Hooks of a model may restrict or stop the tools."""
         if not self.has_hooks(*TOOL_EVENTS, *MODEL_EVENTS):
             return tools
-        self.check_aliases(tool.name for tool in tools)
+        self.check_tools(tool.name for tool in tools)
         return [hooked(tool, self) for tool in tools]
 
 

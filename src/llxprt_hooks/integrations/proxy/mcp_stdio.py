@@ -431,7 +431,7 @@ class _Proxy:
         if not isinstance(result, dict) or not isinstance(tools := result.get("tools"), list):
             return line
         names = (tool.get("name") for tool in tools if isinstance(tool, dict))
-        self._integration.check_aliases(names, more_follow=result.get("nextCursor") is not None)
+        self._integration.check_tools(names, more_follow=result.get("nextCursor") is not None)
         listed = [self._described(tool) for tool in tools]
         return line if listed == tools else edited(line, message, ("result",), {"tools": listed})
 

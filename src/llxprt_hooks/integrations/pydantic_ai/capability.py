@@ -147,7 +147,9 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         # Hooks of a model may stop a run while its tools run.
         if self._session is None or not self.has_hooks(*TOOL_EVENTS, *MODEL_EVENTS):
             return None
-        return HookedToolset(toolset, self)
+        hooked = HookedToolset(toolset, self)
+        hooked._is_whole = True
+        return hooked
 
     def get_wrapper_model(self, model: Model) -> Model | None:
         is_hooked = self._session is not None and self.model_plans(self._session) is not None
@@ -181,6 +183,8 @@ class HookedToolset(WrapperToolset[Any]):
         if not isinstance(hooks, HooksCapability):
             hooks = HooksCapability(hooks if isinstance(hooks, Config) else hooks.config)
         self.hooks = hooks
+        self._is_whole = False
+        """Whether these are all tools of an agent."""
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractToolset[Any]:
         return self._around(await self.wrapped.for_run(ctx))
@@ -194,11 +198,15 @@ class HookedToolset(WrapperToolset[Any]):
         return self._around(self.wrapped.visit_and_replace(visitor))
 
     def _around(self, wrapped: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return self if wrapped is self.wrapped else HookedToolset(wrapped, self.hooks)
+        if wrapped is self.wrapped:
+            return self
+        around = HookedToolset(wrapped, self.hooks)
+        around._is_whole = self._is_whole
+        return around
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         tools = await self.wrapped.get_tools(ctx)
-        self.hooks.check_aliases(tools)
+        self.hooks.check_tools(tools, are_all=self._is_whole)
         return tools
 
     async def call_tool(
