@@ -32,6 +32,10 @@ PERSONAL = {
     "From 8.8.8.8": "From [address]",
     "From 2001:4860:4860::8888": "From [address]",
     "Call 020 7946 0018 or phone 4155550132": "Call [phone] or phone [phone]",
+    "Reach me at (760)514-1109x88 or 001-432-815-4117": "Reach me at [phone] or [phone]",
+    "0494 92 82 32, 03.93.92.16.85, 06-24312407, (027) 7972-805": "[phone], [phone], [phone], [phone]",
+    "They're not answering at 72 128 827; 9761 9808 fax": "They're not answering at [phone]; [phone] fax",
+    "Maestro 501864667909": "Maestro [card]",
     "Card 4111\u00a01111\u00a01111\u00a01111": "Card [card]",
 }
 IMPERSONAL = (
@@ -42,6 +46,10 @@ IMPERSONAL = (
     "@decorator and a@b",
     "x = 3.14159265358979",
     "At 12:30:45 on ::1, order 4155550132",
+    "From 01.02.2026 10:30 to 03-04-2026, 72 128 827 lines, Office 365 2019",
+    "Call 2026-11-15 a day, call 1000000 times, and call 12 of 20",
+    "0.12.345 and 0012 3456, 009 of 100, license U62928788557186",
+    "ids 0000001 0000002, chmod 0644 0755, ratio 16/9 4/3",
 )
 
 
