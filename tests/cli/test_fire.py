@@ -390,6 +390,7 @@ STATUSES = {
     "deny a model call": ("BeforeModel", printing(DENY), 2),
     "stop": ("BeforeTool", printing(STOP), 3),
     "stop after a tool": ("AfterTool", printing(STOP), 3),
+    **{f"stop where nobody waits, {event}": (event, printing(STOP), 0) for event in ("SessionStart", "BeforeAgent")},
     "block wins over stop": ("BeforeTool", DENY_AND_STOP, 2),
     "failure": ("BeforeTool", "exit 1", 0),
     "missing program": ("BeforeTool", "no-such-program-anywhere", 0),

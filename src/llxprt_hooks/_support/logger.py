@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
 
+from llxprt_hooks._support.text import PROSE, escape_for_terminal
+
 ROOT = "llxprt:core:hooks"
 PARENT = logging.getLogger("llxprt_hooks")
 
@@ -45,7 +47,7 @@ class GuardedLogger(logging.Logger):
     def handle(self, record: logging.LogRecord) -> None:
         try:
             if not self._target.hasHandlers():  # the standard library then prints nothing but the message
-                record.msg = f"llxprt-hooks: {record.msg}"
+                record.msg, record.args = f"llxprt-hooks: {_escaped(record.getMessage())}", None
             self._target.handle(record)
         except Exception:
             _handler().handleError(record)
@@ -110,9 +112,20 @@ class _StderrHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            print(self.format(record), file=sys.stderr)
+            print(_escaped(self.format(record)), file=sys.stderr)
         except Exception:  # the standard library reports a record that cannot be written the same way
             self.handleError(record)
+
+
+def _escaped(text: str) -> str:
+    """A hook's words must not control a terminal (D-33)."""
+    return escape_for_terminal(text, keep=PROSE)
+
+
+def is_printed(record: logging.LogRecord) -> bool:
+    """Whether ``DEBUG`` selects a record, so that it is on stderr already."""
+    logger = _loggers.get(record.name)
+    return logger is not None and _stderr_handler in logger.handlers
 
 
 def _handler() -> logging.Handler:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from llxprt_hooks._support.logger import is_printed
 from llxprt_hooks._support.text import PROSE, closest, escape_for_terminal
 from llxprt_hooks.commands.exit_status import ExitStatus
 
@@ -185,6 +186,7 @@ class _EscapingFormatter(logging.Formatter):
 def _log_to_stderr() -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(_EscapingFormatter("llxprt-hooks: %(message)s"))
+    handler.addFilter(lambda record: not is_printed(record))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
 
 

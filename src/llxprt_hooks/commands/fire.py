@@ -111,13 +111,18 @@ class Trial:
 
     @property
     def should_stop(self) -> bool:
-        return self.output is not None and self.output.should_stop_execution()
+        if self.result is None:
+            return False
+        output = self.output if self.event_name.spec.awaited else self.result.acting
+        return output is not None and output.should_stop_execution()
 
     @property
     def reason(self) -> str | None:
         if self.output is None:
             return None
-        return self.output.get_effective_reason() if self.blocked else self.output.get_stop_reason()
+        if self.blocked:
+            return self.output.get_effective_reason()
+        return self.output.get_stop_reason() if self.should_stop else None
 
     @property
     def failures(self) -> list[str]:
@@ -274,7 +279,7 @@ def effects(event_name: HookEventName, output: DefaultHookOutput, *, acts: bool 
     found: list[str] = []
     if is_blocked(spec, output):
         found.append(f"blocks it{because(_cut(output.get_effective_reason()))}")
-    if (stop_reason := output.get_stop_reason()) is not None:
+    if spec.awaited and (stop_reason := output.get_stop_reason()) is not None:
         found.append(f"stops the agent: {_cut(stop_reason)}")
     goes_on = not found
     if acts and output.asks():

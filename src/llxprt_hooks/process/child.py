@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.process.errors import SpawnError, explain
 from llxprt_hooks.process.exit_watch import ExitWatch, abandon, kill_and_reap, reap_abandoned, watch_exit
@@ -71,6 +72,11 @@ class Child:
         self.watch.close()
 
 
+_HELD: Final = ("/bin/sh", "-c", 'read -r _; exec "$@"', "sh")
+"""Starts a program once it can read a line. Where SIGCHLD is ignored, the system forgets how a process ended as soon as
+it has, unless it is watched by then. A shell reads a line byte by byte, so that the program gets all that follows."""
+
+
 def spawn(
     argv: Sequence[str],
     *,
@@ -89,17 +95,24 @@ def spawn(
         opened: list[int] = []
         started: list[int] = []
         listed: int | None = None
+        watch: ExitWatch | None = None
         try:
             for _ in range(3):
                 opened += os.pipe()
             their_stdin, our_stdin, our_stdout, their_stdout, our_stderr, their_stderr = opened
             if not argv:
                 raise ValueError("an empty argv")
+            held = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
+            if held:
+                argv, executable = (*_HELD, executable or argv[0], *argv[1:]), _HELD[0]
             Process(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
             listed = watchdog.add(started[0])
+            if held:
+                watch = watch_exit(started[0])
             # The program may wait for its input already: everything else comes after that.
             os.set_blocking(our_stdin, False)
-            feed = Feed(our_stdin, stdin if isinstance(stdin, bytes) else stdin())
+            data = stdin if isinstance(stdin, bytes) else stdin()
+            feed = Feed(our_stdin, b"\n" + data if held else data)
             all_written = feed.push()
             for fd in (their_stdin, their_stdout, their_stderr, our_stdin)[: 4 if all_written else 3]:
                 opened.remove(fd)
@@ -107,10 +120,13 @@ def spawn(
             os.set_blocking(our_stdout, False)
             os.set_blocking(our_stderr, False)
             drains = Drain(our_stdout, output_limit), Drain(our_stderr, output_limit)
-            child = Child(started[0], None if all_written else feed, *drains, watch_exit(started[0]), listed)
+            watch = watch or watch_exit(started[0])
+            child = Child(started[0], None if all_written else feed, *drains, watch, listed)
         except BaseException as error:
             for fd in opened:
                 os.close(fd)
+            if watch is not None:
+                watch.close()
             for pid in started:
                 kill_and_reap(pid)
             watchdog.remove(listed)

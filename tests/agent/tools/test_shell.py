@@ -46,20 +46,20 @@ async def test_output_and_exit_are_reported_and_no_exit_is_an_error(
 async def test_the_user_and_hooks_are_told_how_it_ended(workspace: Workspace) -> None:
     result = await call(workspace, "run_shell_command", command="exit 3", description="Give up")
 
-    assert result.return_display == "Give up: exit code 3"
+    assert result.return_display == "exit 3: exit code 3"
     assert result.metadata == {"exit_code": 3, "signal": None, "timed_out": False}
 
 
-async def test_without_a_description_the_user_sees_the_command_on_one_line(workspace: Workspace) -> None:
+async def test_the_user_sees_the_command_on_one_line(workspace: Workspace) -> None:
     result = await call(workspace, "run_shell_command", command="true \x1b[2J" + "#" * 100 + "\nfalse")
 
     assert result.return_display == "true \\x1b[2J" + "#" * 67 + "…: exit code 1"
 
 
-async def test_a_description_cannot_hide_or_reorder_text(workspace: Workspace) -> None:
-    result = await call(workspace, "run_shell_command", command="true", description="List\u202esecret\u200b\u2028\xad")
+async def test_no_description_takes_the_place_of_the_command_and_no_character_hides_text(workspace: Workspace) -> None:
+    result = await call(workspace, "run_shell_command", command="true # \u202esecret\u200b", description="List files")
 
-    assert result.return_display == "List\\u202esecret\\u200b\\u2028\\xad: exit code 0"
+    assert result.return_display == "true # \\u202esecret\\u200b: exit code 0"
 
 
 async def test_a_missing_program_is_reported_by_the_shell(workspace: Workspace) -> None:

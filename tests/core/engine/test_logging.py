@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -423,6 +424,23 @@ async def test_what_the_debug_variable_leaves_out_is_not_shown(
     shown = capsys.readouterr().err
     assert HANDLER in shown
     assert "llxprt:core:hooks:planner" not in shown
+
+
+@pytest.mark.parametrize("variables", [{}, {"DEBUG": "llxprt:core:hooks:*"}], ids=["default", "DEBUG"])
+def test_the_words_of_a_hook_reach_no_terminal_raw(variables: dict[str, str]) -> None:
+    script = """
+import asyncio
+from llxprt_hooks import Config, fire_before_tool_hook
+hook = {"type": "command", "command": r"printf '\\033[31mRED\\033]0;title\\007' >&2; exit 1"}
+config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [hook]}]})
+asyncio.run(fire_before_tool_hook(config, "glob", {}))
+"""
+    environment = {**os.environ, **variables}
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment, check=True)
+
+    assert rb"\x1b[31mRED" in ended.stderr
+    assert b"\x1b" not in ended.stderr
+    assert b"\x07" not in ended.stderr
 
 
 async def test_nothing_is_shown_of_hooks_that_work_without_the_debug_variable(

@@ -79,6 +79,32 @@ asyncio.run(main())
     assert printed.splitlines() in ([lost] if lacking else [lost, kept])
 
 
+def test_where_sigchld_is_ignored_the_status_of_a_short_program_is_kept_if_that_of_a_long_one_is(
+    tmp_path: Path,
+) -> None:
+    printed = in_python(
+        """
+import asyncio, os, signal
+from llxprt_hooks.process import run_process
+
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+async def main():
+    long = await run_process(["sh", "-c", "sleep 0.2; exit 2"], stdin=b"", env=os.environ, cwd="/", timeout=60)
+    short = ["sh", "-c", "exit 2"]
+    run = [run_process(short, stdin=b"x", env=os.environ, cwd="/", timeout=60) for _ in range(60)]
+    print({(await each).exit_code for each in run} == {long.exit_code})
+    echo = await run_process(["cat"], stdin=b"first\\n\\nlast", env=os.environ, cwd="/", timeout=60)
+    print(echo.stdout)
+
+asyncio.run(main())
+""",
+        cwd=tmp_path,
+    )
+
+    assert printed.splitlines() == ["True", "b'first\\n\\nlast'"]
+
+
 @pytest.mark.parametrize("way", ["pidfd", "thread"], indirect=True)
 async def test_status_that_other_code_reaped_is_never_success(way: None) -> None:
     """It is lost, except on kernels that keep it with the pidfd."""

@@ -148,6 +148,50 @@ def test_search_paths_have_only_absolute_entries(name: str) -> None:
     assert without_relative_path({name: ".:"}) == {}
 
 
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"BASH_ENV": "env.sh"}, {}),
+        ({"ENV": "./env.sh", "BASH_ENV": "$HOME/env.sh"}, {"BASH_ENV": "$HOME/env.sh"}),
+        ({"LD_PRELOAD": "./x.so:/lib/y.so:libz.so"}, {"LD_PRELOAD": "/lib/y.so:libz.so"}),
+        ({"LUA_PATH": "./?.lua;/lua/?.lua;;"}, {"LUA_PATH": "/lua/?.lua"}),
+        ({"PYTHONPYCACHEPREFIX": "cache"}, {}),
+        ({"PYTHONPYCACHEPREFIX": "/cache"}, {"PYTHONPYCACHEPREFIX": "/cache"}),
+        ({"SHELLOPTS": "braceexpand:noexec", "BASHOPTS": "extdebug"}, {}),
+    ],
+)
+def test_other_names_of_code_are_absolute_too(given: dict[str, str], kept: dict[str, str]) -> None:
+    assert without_relative_path(given) == kept
+
+
+SWITCHES = {
+    "an option": {"SHELLOPTS": "noexec"},
+    "a start-up file": {"BASH_ENV": "startup.sh"},
+    "an absolute start-up file": {"BASH_ENV": "{project}/startup.sh"},
+    "a function": {"BASH_FUNC_echo%%": "() {{ exit 0; }}"},
+}
+
+
+@pytest.mark.parametrize("level", ["user", "system"])
+@pytest.mark.parametrize("variables", SWITCHES.values(), ids=SWITCHES)
+@pytest.mark.parametrize("command", ["echo guarded >&2; exit 2", "{home}/guard.sh"])
+async def test_no_variable_switches_off_a_shell_hook_of_the_user(
+    sandbox: Project, monkeypatch: pytest.MonkeyPatch, level: str, variables: dict[str, str], command: str
+) -> None:
+    (sandbox.root / "startup.sh").write_text("exit 0\n")
+    guard = sandbox.home / "guard.sh"
+    guard.write_text("#!/bin/sh\necho guarded >&2\nexit 2\n")
+    guard.chmod(0o755)
+    sandbox.configure(level=level, BeforeTool=command.format(home=sandbox.home))
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value.format(project=sandbox.root))
+
+    output = await fire_before_tool_hook(Config.load(sandbox.root), "write_file", {})
+
+    assert output is not None
+    assert output.reason == "guarded"
+
+
 async def test_hooks_of_the_project_and_the_user_run_in_parallel_each_in_its_environment(
     sandbox: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

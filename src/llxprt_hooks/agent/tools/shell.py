@@ -50,7 +50,7 @@ async def run_shell_command(
     except SpawnError as error:
         raise ToolFailure(str(error)) from error
     end = _end(completed)
-    title = shorten(escape_for_terminal((description or command).strip().partition("\n")[0]), _TITLE_WIDTH)
+    title = shorten(escape_for_terminal(command.strip().partition("\n")[0]), _TITLE_WIDTH)
     return ToolResult(
         llm_content=_report(completed, end),
         return_display=f"{title}: {end}",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import click
+
+from llxprt_hooks.process.shell.command_line import absolute_search_path
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = "_LLXPRT_HOOKS_COMPLETE"
@@ -31,5 +35,6 @@ def command(ctx: click.Context, shell: str) -> int:
     completion = get_completion_class(shell)
     if completion is None:
         raise click.ClickException(f"there is no completion for {shell}")
+    os.environ["PATH"] = absolute_search_path()  # click starts bash to find out its version, here as in a clone
     click.echo(completion(ctx.find_root().command, {}, "llxprt-hooks", VARIABLE).source(), nl=False)
     return 0

@@ -94,14 +94,15 @@ def _start_cold(spec: CommandSpec, run: HookRun, context: SpawnContext) -> Child
             if error.started or error.is_resource_exhaustion or error.is_unsupported:
                 raise
             log.debug("`%s` cannot be started directly: %s", command, error)
-    shell = _shell_arguments(command, os.environ.get("PATH"))
+    protected = run.config.scope is not HookScope.PROJECT
+    shell = _shell_arguments(command, os.environ.get("PATH"), protected)
     try:
         return start(shell, env=context.environment)
     except SpawnError as error:
         if error.started or error.is_resource_exhaustion or os.access(shell[0], os.X_OK):
             raise
     _shell_arguments.cache_clear()  # the remembered path of the shell is stale
-    shell = _shell_arguments(command, os.environ.get("PATH"))
+    shell = _shell_arguments(command, os.environ.get("PATH"), protected)
     return start(shell, env=context.environment)
 
 
@@ -128,9 +129,9 @@ def _start_warm(spec: CommandSpec, run: HookRun, context: SpawnContext) -> Child
 
 
 @lru_cache(maxsize=1024)
-def _shell_arguments(command: str, path: str | None) -> tuple[str, ...]:
+def _shell_arguments(command: str, path: str | None, protected: bool) -> tuple[str, ...]:
     """The result of `shell_arguments`, which depends on the search path and on the files in it."""
-    return tuple(shell_arguments(command))
+    return tuple(shell_arguments(command, protected=protected))
 
 
 class _SpawnContexts:

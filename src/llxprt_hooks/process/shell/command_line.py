@@ -37,12 +37,16 @@ _OTHER_REDIRECTION = tuple("0123456789&<>}")
 _BETWEEN_WORDS = " \t\n;&|<>"
 
 
-def shell_arguments(command: str) -> list[str]:
-    """Return the argument vector that runs a command line, with bash if it is installed, otherwise with sh."""
+def shell_arguments(command: str, *, protected: bool = False) -> list[str]:
+    """Return the argument vector that runs a command line, with bash if it is installed, otherwise with sh.
+
+    If ``protected``, bash ignores the options, functions and start-up files in its environment.
+    """
     path = absolute_search_path()
     bash = shutil.which("bash", path=path)
     shell = bash or shutil.which("sh", path=path) or "/bin/sh"
-    return [shell, "-c", expand_command(command, for_bash=bash is not None)]
+    options = ["-p"] if protected and bash else []
+    return [shell, *options, "-c", expand_command(command, for_bash=bash is not None)]
 
 
 def absolute_search_path() -> str:

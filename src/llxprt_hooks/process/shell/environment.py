@@ -22,6 +22,19 @@ SEARCH_PATHS: Final = frozenset(
 )
 """Lists of folders in which programs, modules and libraries are looked up."""
 
+_FILES: Final[Mapping[str, str]] = {
+    "BASH_ENV": ":",
+    "ENV": ":",
+    "LD_PRELOAD": ":",
+    "LUA_PATH": ";",
+    "LUA_CPATH": ";",
+    "PYTHONPYCACHEPREFIX": ":",
+}
+"""Other variables that name files or folders with code, and what separates the names in them."""
+
+_SHELL_OPTIONS: Final = frozenset({"SHELLOPTS", "BASHOPTS"})
+"""Options that every bash obeys, such as ``noexec``, with which a hook does nothing."""
+
 _last: tuple[Mapping[bytes, bytes], Mapping[str, str]] = {}, {}
 
 
@@ -46,18 +59,26 @@ def process_environment() -> Mapping[str, str]:
 def without_relative_path(environment: dict[str, str]) -> dict[str, str]:
     """Drop relative entries from search paths: what they find depends on the folder, so a project could bring it.
 
-    This applies to programs, and to what interpreters and the linker load into them. An empty entry, which is left by
-    ``PYTHONPATH=$PYTHONPATH:/lib``, is the current folder. A search path without absolute entries is dropped.
+    This applies to programs, and to what interpreters, the linker and shells load into them. An empty entry, which is
+    left by ``PYTHONPATH=$PYTHONPATH:/lib``, is the current folder. A search path without absolute entries is dropped,
+    and so are options that switch a shell off.
 
     >>> without_relative_path({"PATH": "node_modules/.bin::/bin", "PYTHONPATH": ":/lib", "RUBYLIB": "lib"})
     {'PATH': '/bin', 'PYTHONPATH': '/lib'}
     """
-    cleaned = dict(environment)
-    for name in SEARCH_PATHS & environment.keys():
-        absolute = [folder for folder in environment[name].split(os.pathsep) if folder.startswith("/")]
+    cleaned = {name: value for name, value in environment.items() if name not in _SHELL_OPTIONS}
+    for name in (SEARCH_PATHS | _FILES.keys()) & environment.keys():
+        separator = _FILES.get(name, os.pathsep)
+        absolute = [entry for entry in environment[name].split(separator) if _is_absolute(name, entry)]
         if name == "PATH":
             absolute = absolute or [os.defpath]  # an empty PATH would mean the current folder
-        cleaned[name] = os.pathsep.join(absolute)
+        cleaned[name] = separator.join(absolute)
         if not absolute:
             del cleaned[name]
     return cleaned
+
+
+def _is_absolute(name: str, entry: str) -> bool:
+    """Whether the meaning of an entry does not depend on the folder: the linker looks up a bare name elsewhere."""
+    is_bare = name == "LD_PRELOAD" and "/" not in entry and entry != ""
+    return entry.startswith("/") or is_bare or (name in ("BASH_ENV", "ENV") and entry.startswith(("$", "~")))
