@@ -165,6 +165,7 @@ def test_hooks_that_are_not_approved_do_not_run(project: Project, api_server: AP
         (["--upstream", "api.example.com"], "must be a URL such as https://"),
         (["--upstream", "https://user:secret@x"], "must not have a user"),
         (["--port", "99999"], "99999"),
+        (["--allow-path", "embeddings"], "expected a path such as /v1/embeddings"),
     ],
 )
 def test_wrong_usage(project: Project, arguments: list[str], message: str) -> None:
@@ -172,6 +173,20 @@ def test_wrong_usage(project: Project, arguments: list[str], message: str) -> No
     assert ended.returncode == 64
     assert message in ended.stderr
     assert "secret" not in ended.stderr
+
+
+def test_a_path_that_hooks_do_not_see_is_allowed_by_name(project: Project, api_server: APIServer) -> None:
+    project.configure(BeforeModel=project.hook())
+    code = (
+        "import os, urllib.request, urllib.error\n"
+        "try: urllib.request.urlopen(os.environ['OPENAI_BASE_URL'] + '/embeddings', b'{}')\n"
+        "except urllib.error.HTTPError as error: print(error.read().decode())\n"
+    )
+    refused = run(project, "--upstream", api_server.url, "--", *python(code))
+    assert "model-proxy --allow-path /v1/embeddings" in refused.stdout
+    assert api_server.paths == []
+    run(project, "--upstream", api_server.url, "--allow-path", "/v1/embeddings", "--", *python(code))
+    assert api_server.paths == ["/v1/embeddings"]
 
 
 def test_a_port_that_is_in_use(project: Project) -> None:

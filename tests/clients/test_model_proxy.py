@@ -16,7 +16,7 @@ import httpx
 import openai
 import pytest
 
-from llxprt_hooks import Hooks, deny, stop
+from llxprt_hooks import Config, Hooks, deny, stop
 from llxprt_hooks.core.executors.http import is_loopback
 from llxprt_hooks.integrations.proxy.model_http import incoming
 from llxprt_hooks.integrations.proxy.model_http.server import RunningProxy, serving
@@ -106,9 +106,9 @@ class Proxy:
 
 
 @asynccontextmanager
-async def proxied(url: str, hooks: Hooks | None = None) -> AsyncIterator[Proxy]:
+async def proxied(url: str, hooks: Hooks | None = None, **options: Any) -> AsyncIterator[Proxy]:
     async with (
-        serving(hooks or Hooks(), upstreams([url], {})) as running,
+        serving(hooks or Hooks(), upstreams([url], {}), **options) as running,
         httpx.AsyncClient(timeout=60, trust_env=False) as client,
     ):
         yield Proxy(running, client)
@@ -153,7 +153,7 @@ async def test_other_paths_and_errors_pass(upstream: Upstream) -> None:
     hooks = Hooks()
     hooks.on("BeforeModel", lambda payload: deny("never"))
     upstream.answer = upstream.say(b"\xff not JSON", "418 I'm a teapot", **{"retry-after": "7"})
-    async with proxied(upstream.url, hooks) as proxy:
+    async with proxied(upstream.url, hooks, allowed_paths=["/v1/messages/count_tokens"]) as proxy:
         listed = await proxy.client.get(f"{proxy.openai}/models?after=a%2Fb&x")
         counted = await proxy.ask(b"not JSON either", "/v1/messages/count_tokens")
         deleted = await proxy.client.delete(f"{proxy.openai}/files/f1")
@@ -162,6 +162,75 @@ async def test_other_paths_and_errors_pass(upstream: Upstream) -> None:
     lines = [head.partition(b" HTTP")[0] for head in upstream.heads]
     assert lines == [b"GET /v1/models?after=a%2Fb&x", b"POST /v1/messages/count_tokens", b"DELETE /v1/files/f1"]
     assert upstream.bodies == [b"", b"not JSON either", b""]
+
+
+UNSEEN = (
+    *("/conversations", "/conversations/c1/items", "/threads/t1/messages", "/files", "/embeddings", "/completions"),
+    *("/responses/compact", "/realtime/client_secrets", "/api/chat", "/models/m:generateContent", "/new?x=1"),
+)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "GET", "DELETE", "PROPFIND"])
+async def test_a_prompt_does_not_reach_a_path_that_hooks_do_not_see(upstream: Upstream, method: str) -> None:
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: deny("never"))
+    async with proxied(upstream.url, hooks) as proxy:
+        for path in UNSEEN:
+            response = await proxy.client.request(method, proxy.openai + path, content=b'{"input": "secret"}')
+            assert response.status_code == 400
+            error = response.json()["error"]
+            assert error.keys() == {"type", "message", "param", "code"}
+            assert f"model-proxy --allow-path /v1{path.partition('?')[0]}" in error["message"]
+    assert upstream.heads == []
+
+
+@pytest.mark.parametrize("allowed", ["/embeddings", "/v1/embeddings", "/openai/v1/embeddings"])
+async def test_a_path_is_allowed_by_name(upstream: Upstream, allowed: str) -> None:
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: deny("never"))
+    async with proxied(upstream.url, hooks, allowed_paths=[allowed, "/v1/messages"]) as proxy:
+        paths = ("/embeddings?x=1", "/Embeddings", "/embeddings/", "/%65mbeddings", "/x/%2e%2e/embeddings")
+        answers = [await proxy.client.post(proxy.openai + path, content=b"{}") for path in paths]
+        called = await proxy.ask()
+    assert [answer.status_code for answer in answers] == [200, 400, 400, 400, 400]
+    assert text_of(called) == "never"  # hooks see model calls, whatever is allowed
+    assert len(upstream.heads) == 1
+
+
+@pytest.mark.parametrize("event", [None, "AfterModel", "BeforeToolSelection", "observed"])
+async def test_other_paths_are_open_without_a_hook_that_can_block_a_prompt(
+    upstream: Upstream, event: str | None
+) -> None:
+    observed = {"type": "command", "command": "true", "mode": "observe"}
+    hooks = Hooks(
+        Config(enable_hooks=True, hooks={"BeforeModel": [{"hooks": [observed]}]} if event == "observed" else {})
+    )
+    if event not in (None, "observed"):
+        hooks.on(event, lambda payload: None)
+    async with proxied(upstream.url, hooks) as proxy:
+        assert (await proxy.client.post(f"{proxy.openai}/embeddings", content=b"{}")).status_code == 200
+    assert upstream.bodies == [b"{}"]
+
+
+@pytest.mark.parametrize(
+    ("method", "header"),
+    [
+        ("PUT", {}),
+        ("PATCH", {}),
+        ("GET", {}),
+        ("PUT", {"x-http-method-override": "POST"}),
+        ("GET", {"X-HTTP-Method": "POST"}),
+        ("DELETE", {"x-method-override": "POST"}),
+    ],
+)
+async def test_a_model_call_is_one_whatever_its_method(upstream: Upstream, method: str, header: dict[str, str]) -> None:
+    """Lenient gateways take the method from a header, or do not look at it."""
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: deny("not today"))
+    async with proxied(upstream.url, hooks) as proxy:
+        response = await proxy.client.request(method, f"{proxy.anthropic}/v1/messages", content=BODY, headers=header)
+    assert text_of(response) == "not today"
+    assert upstream.heads == []
 
 
 @pytest.mark.parametrize("event", [None, "BeforeModel"])
@@ -273,7 +342,7 @@ async def test_an_answer_that_cannot_be_read_is_an_error_of_the_api(
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/models"])
 async def test_a_chunked_body_is_sent_whole_whatever_length_is_declared(upstream: Upstream, path: str) -> None:
     hooks = Hooks()
-    hooks.on("BeforeModel", lambda payload: None)
+    hooks.on("BeforeToolSelection", lambda payload: None)
     async with proxied(upstream.url, hooks) as proxy:
         port = httpx.URL(proxy.anthropic).port
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -341,6 +410,10 @@ async def test_without_hooks_for_the_model_any_body_passes(upstream: Upstream, e
         "/v1/messages%20",
         "/v1/messages/%2e",
         "/v1/messages/x/%2E%2e",
+        "/v1/%256dessages",
+        "/v1/%25252525256dessages",
+        "/v1%252Fmessages%253Fa",
+        "/v1/x/%252e%252e/messages",
     ],
 )
 async def test_no_spelling_of_a_path_avoids_the_hooks(upstream: Upstream, path: str) -> None:
@@ -355,6 +428,15 @@ async def test_no_spelling_of_a_path_avoids_the_hooks(upstream: Upstream, path: 
         writer.close()
     assert b"not today" in answer
     assert upstream.heads == []
+
+
+async def test_a_path_with_endless_escapes_is_refused(upstream: Upstream) -> None:
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: deny("not today"))
+    async with proxied(upstream.url, hooks) as proxy:
+        response = await proxy.ask(path=f"/v1/%{'25' * 20}6dessages")
+    assert (response.status_code, upstream.heads) == (400, [])
+    assert "escaped many times" in response.json()["error"]["message"]
 
 
 async def test_only_the_upstream_is_reached(upstream: Upstream) -> None:

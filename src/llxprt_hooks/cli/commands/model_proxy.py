@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from llxprt_hooks.integrations.proxy.model_http.server import RunningProxy
 
 _PORT = 8790
+
+
+class PathType(click.ParamType[str]):
+    """The path of a URL, without a query."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value.startswith("/") or set("?#") & set(value) or not value.isprintable():
+            self.fail(f"expected a path such as /v1/embeddings, found {value!r}", param, ctx)
+        return str(value)
 
 
 @click.command("model-proxy", context_settings={"allow_interspersed_args": False})
@@ -42,6 +53,14 @@ _PORT = 8790
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on. Default: 127.0.0.1.")
 @click.option("--allow-remote", is_flag=True, help="Required if --host is not a loopback address.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Accept this host name in requests too.")
+@click.option(
+    "--allow-path",
+    "paths",
+    type=PathType(),
+    multiple=True,
+    metavar="PATH",
+    help="Pass requests to this path, such as /v1/embeddings, although BeforeModel hooks do not see them.",
+)
 @require_option
 @unguarded_option
 @directory_option
@@ -52,6 +71,7 @@ def command(
     host: str,
     allow_remote: bool,
     names: tuple[str, ...],
+    paths: tuple[str, ...],
     required: tuple[str, ...],
     allow_unguarded: bool,
     directory: str,
@@ -61,7 +81,9 @@ def command(
 
     This is an HTTP proxy on this machine, for agents in any language that have a setting for a base URL. BeforeModel,
     BeforeToolSelection and AfterModel hooks run around calls of Anthropic's Messages API, and OpenAI's Chat Completions
-    and Responses, streamed or not. Everything else passes unchanged. A blocked call is answered with the reason.
+    and Responses, streamed or not. A blocked call is answered with the reason. With a BeforeModel hook that can block,
+    other requests with a body are refused, because they may contain a prompt, unless you pass --allow-path. Everything
+    else passes unchanged.
 
     AGENT is a command with its arguments, after `--`. It runs with ANTHROPIC_BASE_URL and OPENAI_BASE_URL set, and the
     proxy ends when it ends. Without AGENT, the proxy prints the base URLs, and runs until it is interrupted.
@@ -81,6 +103,7 @@ def command(
       llxprt-hooks model-proxy -C ~/shop -- node agent.js
       llxprt-hooks model-proxy                                      for agents that you start yourself
       llxprt-hooks model-proxy --upstream openai=http://localhost:11434/v1
+      llxprt-hooks model-proxy --allow-path /v1/embeddings -- node agent.js
     """
     try:
         from llxprt_hooks.integrations.proxy.model_http.server import serving
@@ -96,7 +119,7 @@ def command(
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     hooks = load_hooks(directory, "model-proxy", required, allow_unguarded=allow_unguarded)
     number = port if port is not None else 0 if agent else _PORT
-    proxy = serving(hooks, chosen, host=host, port=number, allowed_hosts=names)
+    proxy = serving(hooks, chosen, host=host, port=number, allowed_hosts=names, allowed_paths=paths)
     try:
         status = asyncio.run(_serve(proxy, agent, f"{host}:{number}"))
     except UpstreamError as error:

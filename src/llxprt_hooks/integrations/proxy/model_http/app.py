@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from llxprt_hooks._support.http_server import LOOPBACK, LOOPBACK_NAMES, host_name, is_own_host, is_own_origin
 from llxprt_hooks._support.json_codec import write_json
-from llxprt_hooks.core.calls.lookup import model_plans
+from llxprt_hooks.core.calls.lookup import enforces, model_plans
 from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.executors.http import is_loopback
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
@@ -33,6 +33,7 @@ _SESSION_EVENTS: Final = (HookEventName.SESSION_START, HookEventName.SESSION_END
 _NOT_CONNECTED: Final = (httpx.ConnectError, httpx.ConnectTimeout)
 _MAX_SESSION_ID: Final = 200
 _CONNECT_SECONDS: Final = 30.0
+_MAX_SHOWN: Final = 200
 
 
 class KnownAgent(Protocol):
@@ -58,15 +59,20 @@ class ModelProxy:
         *,
         host: str = LOOPBACK,
         allowed_hosts: Iterable[str] = (),
+        allowed_paths: Iterable[str] = (),
         agent: KnownAgent | None = None,
     ) -> None:
-        """``host`` is where it listens. ``agent``: its program, if it is part of ours."""
+        """``host`` is where it listens. ``agent``: its program, if it is part of ours.
+
+        ``allowed_paths`` may get prompts that BeforeModel hooks do not see.
+        """
         self._hooks = hooks
         self._agent = agent
         self._was_called = False
         self._upstreams = {name: httpx.URL(url) for name, url in upstreams.items()}
         self._is_local = is_loopback(host)
         self._names = {*LOOPBACK_NAMES, host.lower(), *(name.lower() for name in allowed_hosts)}
+        self._allowed_paths = frozenset(allowed_paths)
         self._sessions = Sessions(hooks.config) if agent is None else agent.sessions
         translator = resolve_translator if agent is None else agent.translator
         self._translators = [translator(name) for name in http_apis()]
@@ -148,8 +154,7 @@ class ModelProxy:
         method, upstream = incoming.method, self._upstreams[api.name]
         target = upstream.raw_path.rstrip(b"/") + incoming.raw_target[len(api.path) :]
         url = upstream.copy_with(raw_path=target or b"/")
-        path = normalized(url.path)
-        translator = called_api(self._hooks.config, self._translators, method, path)
+        translator = self._called_api(api, incoming, normalized(url.path))
         headers = incoming.forwarded_headers()
         plans = model_plans(self._hooks.config)
         if translator is None or not (any(plans) or self._concerns(_SESSION_EVENTS)):
@@ -176,6 +181,25 @@ class ModelProxy:
             await response.aclose()
             raise httpx.RemoteProtocolError("it redirects to another server, where hooks would not see the answer")
         return response
+
+    def _called_api(self, api: Api, incoming: Incoming, path: str) -> AnyTranslator | None:
+        """Return the translator of the API that a request calls; None if it is not a model call.
+
+        Raises ``UnseenError`` for a request that may have a prompt in it that BeforeModel hooks would not see (D-91).
+        """
+        config = self._hooks.config
+        for method in incoming.methods:
+            if (translator := called_api(config, self._translators, method, path)) is not None:
+                return translator
+        if "POST" in incoming.methods and enforces(config, HookEventName.BEFORE_MODEL):
+            below = incoming.raw_target.partition(b"?")[0][len(api.path) :].decode("ascii", "replace")
+            at_upstream = self._upstreams[api.name].path.rstrip("/") + below
+            if self._allowed_paths.isdisjoint((below, at_upstream, api.path + below)):
+                raise UnseenError(
+                    f"a request to {at_upstream[:_MAX_SHOWN]} was not sent, because BeforeModel hooks could not see a "
+                    f"prompt in it. To allow it: model-proxy --allow-path {at_upstream[:_MAX_SHOWN]}"
+                )
+        return None
 
     def _refuse(self, result: ModelCallResult[Any], tool_name: str) -> str | None:
         """Return why a call is not in the answer: the proxy cannot keep an agent from running a tool."""

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Iterable
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from urllib.parse import unquote
 
 import httpx
 from starlette.requests import ClientDisconnect, Request
@@ -27,6 +28,10 @@ MAX_REQUEST: Final = 256 * 1024**2
 """Bytes of a model call that hooks are shown, decompressed. The APIs accept less."""
 _PIECE: Final = 16 * 1024
 """Bytes that are decompressed at once."""
+_MAX_ESCAPES: Final = 8
+_WITHOUT_BODY: Final = ("GET", "HEAD", "OPTIONS", "DELETE")
+_OVERRIDES: Final = frozenset(("x-http-method-override", "x-http-method", "x-method-override"))
+"""Headers from which some servers take the method."""
 _HOP_BY_HOP: Final = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer upgrade".split()
 )
@@ -44,6 +49,12 @@ class Incoming(Request):
     def is_below(self, path: str) -> bool:
         """Whether the request is for a base URL with this path."""
         return (self.raw_target.partition(b"?")[0] + b"/").startswith(f"{path}/".encode())
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that a server may take it for: whatever can have a body may count as POST somewhere."""
+        is_read_only = self.method in _WITHOUT_BODY and not self.has_body and _OVERRIDES.isdisjoint(self.headers.keys())
+        return (self.method,) if is_read_only else (self.method, "POST")
 
     @property
     def has_body(self) -> bool:
@@ -133,9 +144,17 @@ class PassedOn(StreamingResponse):
 def normalized(path: str) -> str:
     """Return a path as the most lenient server reads it: hooks must not miss a model call because of its spelling.
 
-    >>> normalized("//V1/x/../messages;v=2/")
-    '/v1/messages'
+    >>> normalized("//V1/x/../messages;v=2/"), normalized("/v1/%256dessages")
+    ('/v1/messages', '/v1/messages')
+
+    Raises ``UnseenError`` if escapes are nested so deeply that it does not come to an end.
     """
+    for _ in range(_MAX_ESCAPES):
+        path, former = unquote(path), path
+        if path == former:
+            break
+    else:
+        raise UnseenError("a request was not sent, because its path is escaped many times over")
     segments: list[str] = []
     for written in path.lower().replace("\\", "/").split("/"):
         segment = re.split(r"[;?#\s\0]", written, maxsplit=1)[0]

@@ -45,6 +45,7 @@ async def serving(
     host: str = LOOPBACK,
     port: int = 0,
     allowed_hosts: Iterable[str] = (),
+    allowed_paths: Iterable[str] = (),
     agent: KnownAgent | None = None,
 ) -> AsyncIterator[RunningProxy]:
     """Run a proxy on this event loop, on any free port if ``port`` is 0. Raises ``OSError`` if it cannot listen."""
@@ -55,7 +56,9 @@ async def serving(
         base_urls = {api.variable: f"http://{shown}:{number}{api.path}" for api in APIS if api.name in upstreams}
         for name, url in upstreams.items():
             check_not_this(name, url, host, number)
-        proxy = ModelProxy(hooks, upstreams, host=host, allowed_hosts=allowed_hosts, agent=agent)
+        proxy = ModelProxy(
+            hooks, upstreams, host=host, allowed_hosts=allowed_hosts, allowed_paths=allowed_paths, agent=agent
+        )
     except BaseException:
         listening.close()
         raise
