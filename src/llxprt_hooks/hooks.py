@@ -50,7 +50,6 @@ from llxprt_hooks.settings.matcher import is_invalid
 
 if TYPE_CHECKING:
     import os
-    from types import TracebackType
 
     from llxprt_hooks.core.protocol.tool_result import ToolResult
     from llxprt_hooks.model import TranslatorChoice
@@ -75,9 +74,7 @@ class HookSession(Session):
         start_session(self._hooks.config, self)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         reason = SessionEndReason.EXIT if kind is None else SessionEndReason.OTHER
         self.leave()
         self.enter()  # also in another context than that of `__enter__`, where another session may be the current one
@@ -89,10 +86,8 @@ class HookSession(Session):
         await session_started(self._hooks.config, self)
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.__exit__(kind, error, trace)
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.__exit__(kind)
 
 
 class Hooks:

@@ -80,14 +80,6 @@ def _everything(_: str) -> bool:
     return True
 
 
-def _ignore(_: str) -> Matches:
-    return _everything
-
-
-def _exactly(matcher: str) -> Matches:
-    return matcher.__eq__
-
-
 def _searched(matcher: str) -> Matches:
     if _PLAIN.fullmatch(matcher):
         return lambda subject: matcher in subject
@@ -112,7 +104,7 @@ def _scalar_values(text: str) -> str:
 
 _BY_KIND: Mapping[MatchKind, Callable[[str], Matches]] = {
     MatchKind.SEARCHED: _searched,
-    MatchKind.EXACT: _exactly,
-    MatchKind.IGNORED: _ignore,
+    MatchKind.EXACT: lambda matcher: matcher.__eq__,
+    MatchKind.IGNORED: lambda _: _everything,
 }
 _COMPILERS = {event_name: _BY_KIND[spec.match] for event_name, spec in EVENTS.items()}
