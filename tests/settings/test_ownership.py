@@ -88,7 +88,7 @@ def test_a_sticky_folder_is_fine(file: Path, tmp_path: Path, shared_group: None)
 def test_the_owners_private_group_counts_as_the_owner(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The group of the test's user may have members on this machine.
     me = user("me", file.stat().st_gid)
-    monkeypatch.setattr(grp, "getgrgid", lambda group: grp.struct_group(("team", "x", group, ["me"])))
+    monkeypatch.setattr(grp, "getgrgid", lambda group: grp.struct_group(("me", "x", group, ["me"])))
     monkeypatch.setattr(pwd, "getpwuid", lambda uid: me)
     monkeypatch.setattr(pwd, "getpwall", lambda: [me])
     file.chmod(0o664)
@@ -97,6 +97,18 @@ def test_the_owners_private_group_counts_as_the_owner(file: Path, monkeypatch: p
     assert objection(file) == ""
 
     monkeypatch.setattr(pwd, "getpwall", lambda: [me, user("somebody", file.stat().st_gid)])
+    assert "group or others may write to this file (mode 0664" in objection(file)
+
+
+def test_a_shared_group_is_not_private_because_its_users_are_not_listed(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me = user("me", file.stat().st_gid)
+    monkeypatch.setattr(grp, "getgrgid", lambda group: grp.struct_group(("team", "x", group, [])))
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: me)
+    monkeypatch.setattr(pwd, "getpwall", lambda: [me])
+    file.chmod(0o664)
+
     assert "group or others may write to this file (mode 0664" in objection(file)
 
 

@@ -104,13 +104,17 @@ def _way_to(file: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _is_private_group(owner: int, group: int) -> bool:
-    """Return whether a group is the owner's primary group and has no other members."""
+    """Return whether a group is the owner's primary group, has the owner's name and no other members.
+
+    The name matters because a directory service need not list its users: then nobody seems to share a group.
+    """
     try:
-        user, members = pwd.getpwuid(owner), grp.getgrgid(group).gr_mem
+        user, found = pwd.getpwuid(owner), grp.getgrgid(group)
     except KeyError:
         return False
     primary = {each.pw_name for each in pwd.getpwall() if each.pw_gid == group}
-    return user.pw_gid == group and {*members, *primary} <= {user.pw_name}
+    is_own = user.pw_gid == group and found.gr_name == user.pw_name
+    return is_own and {*found.gr_mem, *primary} <= {user.pw_name}
 
 
 def _user_name(owner: int) -> str:
