@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from llxprt_hooks._support.text import one_line, shorten
 from llxprt_hooks.agent.approval import ApprovalMode, Approver, Ask, Request
 from llxprt_hooks.agent.chat import Chat
 from llxprt_hooks.agent.provider import AgentError, GeminiProvider, Provider, RecordingProvider, ReplayProvider
@@ -23,8 +26,17 @@ from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.fleet.audit.log import HookLog
 from llxprt_hooks.hooks import Hooks
 from llxprt_hooks.settings.problem import SettingsError
+from llxprt_hooks.settings.trust.fingerprint import hook_commands
 
 DEFAULT_MODEL = "gemini-2.5-flash"
+
+_MAX_COMMAND = 80
+_PROJECT_RUNNER = re.compile(
+    r"(?:^|[\s;&|(/])(?:make|ninja|cmake|just|rake|npm|npx|yarn|pnpm|bun|jest|vitest|mocha|eslint|tsc|pytest|tox|nox|hatch|"
+    r"poetry|pre-commit|cargo|go (?:test|build|run|generate)|gradlew?|mvnw?|bundle|rspec|dotnet|bazel|composer|phpunit)"
+    r"(?=$|[\s;&|)])"
+)
+"""Programs that run code of the project: a build file, a test, or a configuration that is code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,9 @@ def build_agent(
         loaded_settings(config).require_guards()
     except SettingsError as error:
         raise AgentError(error.refusal) from error
+    if options.approval_mode is ApprovalMode.AUTO_EDIT:
+        for warning in _hooks_that_run_the_project(config):
+            ui.handle(WarningEvent(warning))
     transcript = Transcript(config.session_id, warn=lambda message: ui.handle(WarningEvent(message)))
     config.transcript_path = transcript.path
     hooks = Hooks(config)
@@ -71,6 +86,16 @@ def build_agent(
     scheduler = Scheduler(hooks, Workspace(config.working_dir, config), TOOLS, approval, ui)
     config.approver = scheduler.answer if approval.interactive else None
     return AgentSession(hooks, chat, scheduler, ui, transcript)
+
+
+def _hooks_that_run_the_project(config: Config) -> Iterator[str]:
+    """Warn about hooks through which a mode that allows edits also allows commands (D-29)."""
+    hooks = (hook for hook_set in config.hook_sets for hook in hook_commands({"hooks": hook_set.hooks}))
+    for command in dict.fromkeys(hook.command for hook in hooks if any(map(_PROJECT_RUNNER.search, hook.script_texts))):
+        yield (
+            f"The hook `{shorten(one_line(command), _MAX_COMMAND)}` runs the project's own build or tests. Under "
+            "auto_edit the model can edit these without asking, so it can run any command."
+        )
 
 
 def _announce_approval(hooks: Hooks, request: Request) -> None:

@@ -124,3 +124,35 @@ def test_all_modules_beside_an_unparsable_script_are_protected(project: AgentPro
     run = project.run("--approval-mode", "auto_edit", "-o", "json", answers=answers)
 
     assert run.statuses == ["error", "success"]
+
+
+def test_the_agent_cannot_write_into_an_environment_that_hooks_use(project: AgentProject) -> None:
+    project.write(".venv/pyvenv.cfg", "")
+    file = ".venv/lib/python3.11/site-packages/a.pth"
+
+    writes = answer(call("replace", file_path=file, old_string="", new_string="import os"))
+    run = project.run("--approval-mode", "auto_edit", "-o", "json", answers=[writes, answer("Done.")])
+
+    assert run.statuses == ["error"]
+    assert "packages are installed there" in run.calls[0]["result"]
+
+
+@pytest.mark.parametrize(
+    ("command", "mode", "warned"),
+    [
+        ("make lint || true", "auto_edit", True),
+        ("cat; npm test", "auto_edit", True),
+        ("go test ./... || true", "auto_edit", True),
+        ("make lint || true", "default", False),
+        ("./makefile-check; true", "auto_edit", False),
+    ],
+)
+def test_a_hook_that_runs_the_projects_build_is_warned_of_under_auto_edit(
+    project: AgentProject, command: str, mode: str, warned: bool
+) -> None:
+    project.configure(AfterTool=command)
+    project.approve()
+
+    run = project.run("--approval-mode", mode, answers=[answer("Done.")])
+
+    assert ("runs the project's own build or tests" in run.stderr) is warned
