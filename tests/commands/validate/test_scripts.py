@@ -45,6 +45,12 @@ IN_THE_COMMAND = {
     "no such program for env": ("shebang-not-found", "«./x»", {"x": ("#!/usr/bin/env -S no -x\n", 0o755)}, "Install"),
     "Windows line ends": ("script-crlf", "«./x.sh»", {"x.sh": ("#!/bin/sh\r\ncat\r\n", 0o755)}, "perl -pi -e"),
     "Windows line ends for a shell": ("script-crlf", "sh «x.sh»", {"x.sh": ("cat\r\n", 0o644)}, "perl -pi -e"),
+    "a log as an argument": (
+        "writes-covered",
+        "cat | ./x.sh «logs/audit.log»",
+        {"x.sh": (SH, 0o755), "logs/audit.log": ("", 0o644)},
+        ".llxprt/state/",
+    ),
     "open to everybody": ("script-writable", "«./x.sh»", {"x.sh": (SH, 0o757)}, "chmod o-w"),
 }  # fmt: skip
 
@@ -372,3 +378,23 @@ def test_a_users_script_that_its_interpreter_cannot_read(place: DiagnosedProject
 
     assert (found.code, found.file) == ("script-unreadable", place.user_file)
     assert found.fix == f"Run `chmod u+r {script}`."
+
+
+@pytest.mark.parametrize(
+    ("line", "reported"),
+    [
+        ("cat >> .llxprt/hooks/audit.log", True),
+        ('cat | tee -a "$LLXPRT_PROJECT_DIR/.llxprt/hooks/audit.log" > /dev/null', True),
+        ("python3 -c \"open('.llxprt/hooks/count', 'a')\"", True),
+        ("cat >> .llxprt/state/audit.log", False),
+        ("cat >> .llxprt/audit.log", False),
+        ("grep -q x .llxprt/hooks/words.txt", False),
+        ("# cat >> .llxprt/hooks/audit.log", False),
+    ],
+)
+def test_a_script_that_ends_its_own_approval_is_reported(place: DiagnosedProject, line: str, reported: bool) -> None:
+    place.write(".llxprt/hooks/x.sh", f"#!/bin/sh\n{line}\n", 0o755)
+
+    found = place.diagnose_text(command(".llxprt/hooks/x.sh"))
+
+    assert ("writes-covered" in [each.code for each in found]) is reported

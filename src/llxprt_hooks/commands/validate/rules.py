@@ -173,6 +173,9 @@ class Rule(Enum):
     SCRIPT_CLAUDE_TOOL = _warning(
         "Scripts get the tool names used here: a guard that checks for another name lets every call through."
     )
+    WRITES_COVERED = _warning(
+        "The approval covers this file. If the hook writes it, the approval ends, and the calls it checks are blocked."
+    )
     IMPORTS_FROM_PROJECT = _warning(
         "This hook runs in every project. A project that nobody approved can bring a module that it imports."
     )

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Final
 from llxprt_hooks._support.text import shorten
 from llxprt_hooks.commands.validate.checks.commands import exit_two_advice
 from llxprt_hooks.commands.validate.diagnostic import Diagnostic, diagnostic_at
+from llxprt_hooks.commands.validate.entries import Role
 from llxprt_hooks.commands.validate.rules import Rule
 from llxprt_hooks.commands.validate.started_programs import Script, scripts
+from llxprt_hooks.settings.trust.started import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +47,15 @@ _TO_STDERR: Final = {
     "perl": 'warn "…"',
 }
 """How to print to stderr, by the start of the interpreter's name; else as in a shell."""
+_IN_HOOKS: Final = r"[^\s\"';|&<>()]*\.llxprt/hooks/[^\s\"';|&<>()]+"
+_WRITES_BELOW_HOOKS: Final = re.compile(
+    rf"""^(?![ \t]*\#).*?
+    (?:>>?[ \t]*["']? | \btee[ \t]+(?:-a[ \t]+)?["']? | \bopen\([ \t]*["'](?=[^"']*["'][ \t]*,[ \t]*["'][wax]))
+    ({_IN_HOOKS})""",
+    re.MULTILINE | re.VERBOSE,
+)
+_LOG_NAME: Final = re.compile(r"(?i)\.(?:log|jsonl|out|count|tmp|pid)$|(?:log|count|counter|state|history)\.\w+$")
+_WRITE_TO_STATE: Final = "Let the hook write below `.llxprt/state/`, which no approval covers."
 _MAX_EXIT: Final = 40
 _MAX_LINE: Final = 400
 _MAX_EXITS: Final = 20
@@ -74,6 +85,27 @@ def check_script_text(inspection: Inspection, hook: FileHook) -> Iterator[Diagno
             yield from _exit_codes(script) if can_block else _without_effect(script)
             yield from _prose(script, text_fails=bool(can_block and hook.fails_closed))
             yield from _python_dict(script)
+            yield from _written(script, hook)
+
+
+def check_written_arguments(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
+    """Find logs and counters that a command names as an argument, and that an approval covers (D-100)."""
+    if hook.file.role is not Role.PROJECT or not hook.command_node:
+        return
+    named = files_of(hook.command, str(inspection.directory))
+    for path in sorted(named.read - named.written) if named else ():
+        if _LOG_NAME.search(path) and (inspection.directory / path).is_file():
+            start = max(hook.command.find(path), 0)
+            message = f"if the hook writes to `{shorten(path, _MAX_EXIT)}`, its approval ends"
+            yield hook.in_command(Rule.WRITES_COVERED, (start, start + len(path)), message, _WRITE_TO_STATE)
+
+
+def _written(script: Script, hook: FileHook) -> Iterator[Diagnostic]:
+    if hook.file.role is not Role.PROJECT:
+        return
+    for found in islice(_WRITES_BELOW_HOOKS.finditer(script.source.text), 1):
+        message = f"this writes to `{shorten(found[1], _MAX_EXIT)}`, which ends the approval"
+        yield diagnostic_at(script.source, Rule.WRITES_COVERED, *found.span(1), message, _WRITE_TO_STATE)
 
 
 def _exit_codes(script: Script) -> Iterator[Diagnostic]:
