@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from agents import (
     Agent,
     FunctionTool,
     ModelBehaviorError,
+    ModelSettings,
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
     RunConfig,
     Runner,
     SQLiteSession,
@@ -23,12 +26,16 @@ from agents import (
 from agents.run_internal import run_loop
 from agents.testing import ScriptedModel
 from agents.tool_context import ToolContext
+from openai import AsyncOpenAI
 from openai.types.responses import ResponseFunctionToolCall
 from pydantic import BaseModel
 
 from llxprt_hooks import Config, deny, rewrite, stop
 from llxprt_hooks.integrations.openai_agents import HookStopped, OpenAIAgentsHooks, install, patches, uninstall
 from tests.integrations.openai_agents_support import NO_TOOL, Files, allow_only, call, results, say
+
+if TYPE_CHECKING:
+    from tests.support.api_server import APIServer
 
 
 @pytest.fixture
@@ -378,3 +385,54 @@ async def test_a_stream_that_breaks_off_shows_nothing(hooks: OpenAIAgentsHooks) 
     with pytest.raises(ModelBehaviorError, match="before the answer was complete"):
         await show()
     assert shown == []
+
+
+# The API.
+
+
+@pytest.mark.parametrize(
+    ("mode", "names", "choice"),
+    [
+        ("AUTO", ["write_file", "count"], ("auto", ["count", "write_file"])),
+        ("AUTO", ["write_file"], ("auto", ["write_file"])),
+        ("ANY", ["write_file", "transfer_to_other"], ("required", ["transfer_to_other", "write_file"])),
+    ],
+)
+@pytest.mark.requirement("HOOK-168")
+async def test_the_responses_api_is_told_the_names_and_keeps_all_tools(
+    hooks: OpenAIAgentsHooks, api_server: APIServer, mode: str, names: list[str], choice: Any
+) -> None:
+    allowed = {"hookSpecificOutput": {"toolConfig": {"mode": mode, "allowedFunctionNames": names}}}
+    hooks.hooks.on("BeforeToolSelection", lambda payload: allowed)
+    body = await sent_to(OpenAIResponsesModel, api_server, [Files().tool, count])
+    assert [tool["name"] for tool in body["tools"]] == ["write_file", "count", "transfer_to_other"]
+    sent = body["tool_choice"]
+    assert (sent["type"], sent["mode"], sorted(tool["name"] for tool in sent["tools"])) == ("allowed_tools", *choice)
+    assert body["safety_identifier"] == "u-1"
+
+
+@pytest.mark.parametrize("kind", [OpenAIResponsesModel, OpenAIChatCompletionsModel])
+async def test_tools_are_left_out_where_the_api_cannot_be_told_names(
+    hooks: OpenAIAgentsHooks, api_server: APIServer, kind: Any
+) -> None:
+    hooks.hooks.on("BeforeToolSelection", lambda payload: allow_only("write_file"))
+    tools = [Files().tool, count, *([WebSearchTool()] if kind is OpenAIResponsesModel else [])]
+    body = await sent_to(kind, api_server, tools)
+    assert [tool.get("name") or tool["function"]["name"] for tool in body["tools"]] == ["write_file"]
+
+
+@function_tool
+def count(number: int) -> str:
+    return str(number)
+
+
+async def sent_to(kind: Any, api_server: APIServer, tools: list[Any]) -> Any:
+    api_server.will_say("done")
+    async with AsyncOpenAI(api_key="key", base_url=f"{api_server.url}/v1", max_retries=0) as client:
+        other: Agent[Any] = Agent("other")
+        settings = ModelSettings(extra_body={"safety_identifier": "u-1"})
+        agent = Agent(
+            "a", tools=tools, handoffs=[other], model=kind("m", openai_client=client), model_settings=settings
+        )
+        await Runner.run(agent, "Go")
+    return api_server.requests[-1]

@@ -7,7 +7,17 @@ from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from agents import AgentsException, Model, ModelBehaviorError, ModelResponse, ModelSettings, ModelTracing, Usage
+from agents import (
+    AgentsException,
+    FunctionTool,
+    Model,
+    ModelBehaviorError,
+    ModelResponse,
+    ModelSettings,
+    ModelTracing,
+    OpenAIResponsesModel,
+    Usage,
+)
 from openai.types.responses import ResponseOutputMessage, ResponseStreamEvent
 from pydantic import TypeAdapter
 
@@ -161,11 +171,17 @@ class _Sending:
     def final(self) -> tuple[Model, dict[str, Any]]:
         """Return the model to call and its arguments, with the changes of hooks."""
         given, sent = self._given, self.call.request
+        model = self._target.model
+        if sent["model"] != given["model"]:
+            model = self._target.run_config.model_provider.get_model(sent["model"])
         tools, handoffs, settings = dict(self._tools), dict(self._handoffs), self._settings
         changed = {ours: sent.get(name) for name, ours in _SETTINGS.items() if sent.get(name) != given.get(name)}
         if sent.get("tool_choice") != given.get("tool_choice"):
             changed["tool_choice"], allowed = _restricted(sent["tool_choice"])
-            if allowed is not None:
+            if allowed is not None and self._can_name_tools(model):
+                extra: Any = settings.extra_body or {}  # the SDK's own setting cannot name several
+                changed["extra_body"] = {**extra, "tool_choice": sent["tool_choice"]}
+            elif allowed is not None:
                 tools = {name: tool for name, tool in tools.items() if name in allowed}
                 handoffs = {name: handoff for name, handoff in handoffs.items() if name in allowed}
         options = {
@@ -175,9 +191,11 @@ class _Sending:
             "tools": list(tools.values()),
             "handoffs": list(handoffs.values()),
         }
-        if sent["model"] == given["model"]:
-            return self._target.model, options
-        return self._target.run_config.model_provider.get_model(sent["model"]), options
+        return model, options
+
+    def _can_name_tools(self, model: Model) -> bool:
+        """Whether the model's API can be told which tools it may call, so that none has to be left out (HOOK-168)."""
+        return isinstance(model, OpenAIResponsesModel) and all(map(_is_plain_function, self._tools.values()))
 
     def answer(self, result: ModelCallResult[Any]) -> Any:
         """Return the answer that the run gets: after a stop, or a block without an answer, the reason."""
@@ -208,6 +226,11 @@ class _Sending:
             answer = _TRANSLATOR.from_hook_llm_response({"text": " ".join(refused.values())})
             kept = list(_response(answer).output)
         return kept
+
+
+def _is_plain_function(tool: Tool) -> bool:
+    """Whether the API knows a tool by its name alone; others have a type, a namespace, or are loaded later."""
+    return isinstance(tool, FunctionTool) and not tool.defer_loading and tool.qualified_name == tool.name
 
 
 def _choice(choice: Any) -> Any:
