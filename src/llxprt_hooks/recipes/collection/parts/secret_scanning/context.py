@@ -339,9 +339,10 @@ def key_after_word(text: str, start: int, found: str) -> str | None:
         return None
     before = text[max(0, start - 90) : start].rpartition("\n")[2] + lead
     words = [word.lower() for word in re.findall("[A-Z]?[a-z]+|[A-Z]+", before[-60:])[-4:]]
-    if not any(word.endswith(KEY_WORDS) or word in SERVICES for word in words) or not NO_KEY_WORDS.isdisjoint(words):
+    is_announced = any(word.endswith(KEY_WORDS) for word in words) or not SERVICES.isdisjoint(words[-1:])
+    if not is_announced or not NO_KEY_WORDS.isdisjoint(words):
         return None
     if ABOUT_WORD.fullmatch(words[-1]) or OTHER_PLACE.search(before) or not is_random(value):
         return None
     is_assigned = re.search(r"[\w'\"\])]\s{0,4}[:=]\s{0,4}['\"`]?$", before)
-    return value if len(value) >= 16 or is_assigned else None
+    return value if len(value) >= 16 or (is_assigned and not is_put_in_later(value)) else None

@@ -7,7 +7,7 @@ import re
 
 # Where a value comes from, instead of the value: ${X}, $(x), {{ x }}, %(x)s, <x>, x.y, f(x), !secret x, /run/secrets/x
 REFERENCE = re.compile(
-    r"\$\{|\$\(|\{\{|%\(\w{1,40}\)|<%|\{[\w.\[\]]{0,40}\}|^\\?\$[A-Za-z_]\w*(?:$|[\[(.:-])|^\$\d$|^%[\w.*-]{1,40}%?$|^<.{0,100}>?$|^\[.{0,100}\]?$|^[!@&*#.][A-Za-z_][A-Za-z_.-]{0,60}$"
+    r"\$\{|\$\(|\{\{|%\(\w{1,40}\)|<%|\{[\w.\[\]]{0,40}\}|^\\?\$[A-Za-z_]\w*(?:$|[\[(.:-])|^\$\d$|^%[\w.*-]{1,40}%?$|^%[\w.*()-]{1,60}%$|^<.{0,100}>?$|^\[.{0,100}\]?$|^[!@&*#.][A-Za-z_][A-Za-z_.-]{0,60}$"
     r"|^\.{0,2}/|^~/|^[A-Za-z]:\\|^[a-z][a-z0-9+.-]{1,20}://|^arn:|^#[0-9a-fA-F]{3,8}$|^\d{4}-\d\d-\d\d^ssh-|^data:|^sha\d{1,3}[:-]|^\w{0,40}env(?:iron)?\b|getenv|process\."
     r"|^(?:config|settings|secrets?|vars?|env|self|this|data|local|module|params|props|args|options|request|req)(?:[.\[/]|->)"
 )
@@ -24,6 +24,7 @@ WORDS_OF_EXAMPLES = re.compile(
 REPEATED = re.compile(r"(.)\1{9}")
 WORD_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}")
 PLAIN_WORD = re.compile(r"[A-Za-z]{3,18}\d{0,2}|\d{1,8}|[A-Za-z]{1,2}|v\d+")
 
 
@@ -54,8 +55,12 @@ def is_literal(value: str) -> bool:
 def is_of_words(value: str) -> bool:
     """Whether a value reads as words, as names in programs do: user-password, IAMUserChangePassword, oauth2/token."""
     value = value.strip("!?.,:;@=#-_")
-    if all(PLAIN_WORD.fullmatch(part) for part in re.split(r"[-_./:,=\\ ]+", value) if part):
-        return bool(re.search(r"[-_./:,=\\ ]", value)) or (value.isalpha() and is_of_letter_words(value))
+    parts = re.split(r"[-_./:,=\\ ]+", value)
+    if len(parts) > 1 and all(PLAIN_WORD.fullmatch(part) for part in parts if part):
+        return True
+    stem = value.rstrip("0123456789")
+    if len(stem) < 40 and len(value) - len(stem) in (1, 2) and re.search("[a-z][A-Z]|[A-Z]{2}[a-z]", stem):
+        value = stem
     return not re.search(r"[^\w./:-]", value) and is_of_letter_words(value) and not re.search(r"\d", value)
 
 
@@ -91,7 +96,7 @@ def is_random(value: str) -> bool:
         return False
     if value.isdigit():
         return len(value) >= 24
-    if not re.search("[A-Za-z]", value):
+    if not re.search("[A-Za-z]", value) or HOST.fullmatch(value):
         return False
     parts = [part for part in re.split(r"[-_./:+=~]+", value) if part]
     value = value.strip("!?.,:;@=#-_")
