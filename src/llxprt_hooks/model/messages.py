@@ -165,7 +165,9 @@ class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
     def to_hook_llm_response(self, response: ResponseT) -> LLMResponse:
         """Return the texts, finish reasons, ratings and token counts; dropped parts are logged (HOOK-079)."""
         choices = self.choices_of(response)
-        self._log_dropped(choices)
+        if log.isEnabledFor(logging.DEBUG) and (dropped := self.hidden_parts(response)):
+            counts = ", ".join(f"{count} {kind}" for kind, count in dropped.items())
+            log.debug("hooks see only the text of a response; dropped: %s", counts)
         usage = self._usage(field(response, self.USAGE[0]))
         return build_hook_response([self._candidate(choice) for choice in choices], usage)
 
@@ -202,13 +204,9 @@ class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
             candidate["safetyRatings"] = choice.ratings
         return candidate
 
-    def _log_dropped(self, choices: Sequence[Choice]) -> None:
-        if not log.isEnabledFor(logging.DEBUG):
-            return
-        dropped = Counter(kind for choice in choices for part in choice.parts for kind in self.kinds_of(part))
-        if dropped:
-            counts = ", ".join(f"{count} {kind}" for kind, count in dropped.items())
-            log.debug("hooks see only the text of a response; dropped: %s", counts)
+    def hidden_parts(self, response: ResponseT) -> Mapping[str, int]:
+        choices = self.choices_of(response)
+        return Counter(kind for choice in choices for part in choice.parts for kind in self.kinds_of(part))
 
     def _turn(self, message: Any) -> Turn:
         return Turn(

@@ -113,6 +113,10 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
         """Return an empty response to a request, the base of an answer in place of the model's; None if unnecessary."""
         return None
 
+    def hidden_parts(self, response: ResponseT) -> Mapping[str, int]:
+        """Count the parts of a response that hooks do not see, by kind. A hook's own answer has none of them."""
+        return {}
+
     def reason_response(self, request: RequestT, reason: str) -> ResponseT:
         """Return an answer to a request that hooks blocked, for clients that can return nothing but an answer."""
         return self.from_hook_llm_response({"text": reason}, self.blank_response(request))

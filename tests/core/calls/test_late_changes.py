@@ -13,9 +13,11 @@ from llxprt_hooks import (
     Hooks,
     ToolResult,
     deny,
+    fire_after_model_hook,
     fire_after_tool_hook,
     fire_notification_hook,
     observe,
+    stop,
 )
 
 
@@ -45,6 +47,43 @@ async def test_a_tool_call_finds_its_hooks_when_it_begins() -> None:
     assert refused is not None
     assert refused.llm_content == "not today"
     assert len(refused.decided_by) == 1
+
+
+async def test_a_stop_keeps_a_call_from_starting_whose_own_hooks_were_still_running() -> None:
+    hooks, stopped, ran = Hooks(), asyncio.Event(), list[dict[str, Any]]()
+
+    @hooks.on("BeforeTool")
+    async def guard(payload: dict[str, Any]) -> Any:
+        if payload["tool_name"] == "first":
+            return stop("enough")
+        await stopped.wait()
+        return None
+
+    async def first() -> None:
+        await hooks.run_tool("first", {}, ran.append)
+        stopped.set()
+
+    with hooks.session("s"):
+        second, _ = await asyncio.gather(hooks.run_tool("second", {}, ran.append), first())
+
+    assert ran == []
+    assert second.stop_reason == "enough"
+
+
+@pytest.mark.parametrize("answer", ["changed", "It runs."])
+async def test_a_warning_names_the_calls_that_a_replaced_response_loses(
+    answer: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message = {"role": "assistant", "content": "It runs.", "tool_calls": [call]}
+    response = {"choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]}
+    hooks = Hooks()
+    hooks.on("AfterModel", lambda payload: {"hookSpecificOutput": {"llm_response": {"text": answer}}})
+
+    request = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    await fire_after_model_hook(hooks.config, request, response, translator="openai-chat")
+
+    assert ("1 tool call(s) in it are dropped" in caplog.text) is (answer == "changed")
 
 
 async def test_the_second_half_alone_has_its_hooks_too() -> None:

@@ -122,15 +122,16 @@ async def test_an_event_in_which_the_engine_failed_is_logged_as_no_success(
 
 @pytest.mark.requirement("HOOK-146", "DELTA-HTEL-002")
 @pytest.mark.parametrize("exit_code", [0, 2])
-async def test_a_block_is_logged_as_one_and_is_not_a_failure(
+async def test_a_block_is_logged_as_one_and_exit_code_2_as_no_success(
     project: EngineProject, ready: Ready, logged: Callable[..., Any], exit_code: int
 ) -> None:
     says = {"decision": "deny"} if exit_code == 0 else None
     handler = await ready(project.config({"BeforeTool": project.hook(says=says, exit_code=exit_code)}))
     await handler.fire_before_tool_event("glob", {})
     (batch,) = logged("hook_batch")
-    assert (batch["blocked"], batch["failure_count"]) == (True, 0)
-    assert logged("hook_failure") == []
+    assert (batch["blocked"], batch["success_count"]) == (True, 1 if exit_code == 0 else 0)
+    assert batch["success_count"] + batch["failure_count"] == batch["hook_count"]
+    assert [record["exit_code"] for record in logged("hook_failure")] == ([] if exit_code == 0 else [2])
 
 
 @pytest.mark.requirement("DELTA-HTEL-003")

@@ -259,8 +259,17 @@ def _applied(changes: Mapping[str, Any], base: Any, translator: AnyTranslator, *
     return changed
 
 
+_CALLS = ("call", "tool", "function")
+"""Words in the names that SDKs have for a tool call."""
+
+
 def _modified_response(output: AfterModelHookOutput, response: ModelResponse) -> Any | None:
-    return _without_echoed_fields(output, response).get_modified_response(response.given)
+    modified = _without_echoed_fields(output, response).get_modified_response(response.given)
+    if modified is not None and not isinstance(response.given, HookFormat):
+        hidden = output.translator.hidden_parts(response.read)
+        if calls := sum(count for kind, count in hidden.items() if any(word in kind for word in _CALLS)):
+            log.warning("an AfterModel hook replaced a response with text, so %d tool call(s) in it are dropped", calls)
+    return modified
 
 
 def _without_echoed_fields(output: AfterModelHookOutput, response: ModelResponse) -> AfterModelHookOutput:

@@ -112,8 +112,8 @@ class HookedToolCall:
         A call that the restriction does not allow fires no event.
         """
         name = name_text(self.name)
-        if (reason := self._session.stop_reason) is not None:
-            return replace(ToolResult.failure(reason, "hook_stopped"), stop_reason=reason)
+        if (stopped := self._stopped()) is not None:
+            return stopped
         restriction = self._session.restriction
         if restriction.allowed is not None and (refusal := restriction.refusal(name)) is not None:
             return ToolResult.failure(refusal, "restricted")
@@ -133,7 +133,11 @@ class HookedToolCall:
         if self.input is own and _is_copy(own, given, set()):
             self.input = given  # callers recognize by it that nothing has changed
         self._started = time.perf_counter()
-        return None
+        return self._stopped()  # by another call, while the hooks of this one ran
+
+    def _stopped(self) -> ToolResult | None:
+        reason = self._session.stop_reason
+        return None if reason is None else replace(ToolResult.failure(reason, "hook_stopped"), stop_reason=reason)
 
     async def raised(self, error: Exception) -> ToolResult | None:
         """Run the hooks that act after a tool that raised. If it returns None, raise the error; else use the result."""

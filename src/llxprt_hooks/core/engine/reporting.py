@@ -46,6 +46,9 @@ def report_hooks(
             log.debug("%s: hook %s", event_name, record, extra={"hook_execution": record})
         if result.error is not None:
             _warn_of_failure(log, event_name, result, goes_ahead=not is_refusal(aggregated.final_output))
+        elif debug and not result.success:  # exit code 2, which is not a success either (HOOK-213)
+            failure = {"hook_failure": result.to_dict(LOGGED_TEXT)}
+            log.debug("%s: hook `%s` blocked with exit code 2", event_name, result.hook_config.identity, extra=failure)
         _advise(log, event_name, result, advised)
 
 
@@ -74,7 +77,7 @@ def batch_record(event: EventEnded) -> dict[str, Any]:
         "event_name": event.event_name.value,
         "hook_count": len(aggregated.results),
         "success_count": sum(result.success for result in aggregated.results),
-        "failure_count": sum(result.error is not None for result in aggregated.results),
+        "failure_count": sum(not result.success for result in aggregated.results),
         "blocked": event.blocked,
         "success": aggregated.success,
         "total_duration": aggregated.total_duration,
