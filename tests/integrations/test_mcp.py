@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import anyio
 import pytest
@@ -20,6 +20,7 @@ from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from tests.integrations.contract import (
     EFFECTS,
     NOTE,
+    Check,
     Effect,
     Outcome,
     Scenario,
@@ -55,8 +56,17 @@ class MiddlewareDriver(McpDriver):
 SERVER = Path(__file__).parent / "mcp_tools_server.py"
 
 
+def does_not_start(scenario: Scenario, outcome: Outcome) -> None:
+    """Without the guards that its settings define, the proxy does not start the server."""
+    assert (outcome.runs, outcome.results, scenario.project.payloads()) == ([], [], [])
+    assert outcome.error is not None
+    assert "not approved" in outcome.said
+
+
 class ProxyDriver(McpDriver):
     """A server in another process, with the proxy before it."""
+
+    partial: ClassVar[dict[str, Check]] = {**McpDriver.partial, "hooks_not_approved": does_not_start}
 
     def __init__(self, mode: Mode) -> None:
         self.mode: Mode = mode
@@ -76,8 +86,11 @@ class ProxyDriver(McpDriver):
             env=project.environment(),
         )
         with printed.open("w") as errors:
-            async with Client(stdio_client(server, errlog=errors), mode=self.mode) as client:
-                outcome = await self.run_calls(scenario, calling(client))
+            try:
+                async with Client(stdio_client(server, errlog=errors), mode=self.mode) as client:
+                    outcome = await self.run_calls(scenario, calling(client))
+            except ExceptionGroup as error:  # the proxy has ended
+                outcome = Outcome(error=error)
         outcome.said = printed.read_text()
         outcome.runs = [ToolRun(name, args) for name, args in map(_run_of, runs.read_text().splitlines())]
         return outcome
