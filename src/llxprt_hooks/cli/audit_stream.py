@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -16,12 +17,23 @@ from llxprt_hooks._support.terminal import Part, print_json, print_line, stdout_
 from llxprt_hooks._support.text import plural
 from llxprt_hooks.commands.log import LogFilter, read_record
 from llxprt_hooks.fleet.audit.chain import Verdict, verify
+from llxprt_hooks.fleet.audit.signing import new_key, signature_check
 from llxprt_hooks.fleet.audit.spool import spool_files
 from llxprt_hooks.fleet.audit.stream import StreamReader
 from llxprt_hooks.fleet.nats_connection import NatsAddress
 
 if TYPE_CHECKING:
     from llxprt_hooks.fleet.audit.record import Record
+    from llxprt_hooks.fleet.audit.signing import IsSigned
+
+KEYGEN: Final = "keygen"
+"""In place of an ID: make a signing key."""
+
+_OPEN: Final = "the chain is not closed: its agent still runs or was killed, or the end was removed (--allow-open)"
+_ACCIDENTS: Final = (
+    "checked without a key: this finds accidents, but anybody can compute hashes again. To find forgeries, sign the "
+    "records (`hooksConfig.audit.signingKey`) and pass --key"
+)
 
 _PAUSE: Final = 1.0
 """Seconds before a lost stream is read again."""
@@ -70,9 +82,18 @@ def audit_stream(servers: tuple[str, ...], stream: str, credentials: str | None)
     return AuditSource(StreamReader(NatsAddress(servers, credentials), stream))
 
 
-def verify_chains(source: AuditSource | None, *, as_json: bool) -> int:
-    """Check the hash chains of a stream, or of the records that wait to be sent; 1 if one of them is broken."""
-    verdicts = list(verify(_waiting() if source is None else source.lines()).values())
+def verify_chains(source: AuditSource | None, *, as_json: bool, key: str | None, allow_open: bool) -> int:
+    """Check the chains of a stream, or of the records that wait to be sent; 1 if one of them is broken.
+
+    With the public key of the agents, every record must be signed, and every chain must begin at 1 and be closed.
+    """
+    is_signed = None if key is None else _signature_check(key)
+    verdicts = list(verify(_waiting() if source is None else source.lines(), is_signed).values())
+    for each in verdicts if key is not None else ():
+        if each.agent and each.first > 1 and source is not None:
+            each.problems.append(f"records 1 to {each.first - 1} are missing")
+        if each.agent and not each.is_closed and not allow_open:
+            each.problems.append(_OPEN)
     removed = 0 if source is None else source.reader.removed
     if source is None and not verdicts and not as_json:
         hint = "`hooksConfig.audit` turns the audit trail on; for the records on a server, pass --nats"
@@ -88,11 +109,34 @@ def verify_chains(source: AuditSource | None, *, as_json: bool) -> int:
                 _print_verdict(each, before)
         where = "wait to be sent" if source is None else "in the stream"
         records, broken = sum(each.records for each in verdicts), sum(bool(each.problems) for each in verdicts)
-        agents = _count(len(verdicts), "agent")
+        agents = _count(sum(bool(each.agent) for each in verdicts), "agent")
         click.echo(f"{_count(records, 'record')} of {agents} {where}; chains that are broken: {broken}")
+        if key is None:
+            click.echo(_ACCIDENTS, err=True)
         if removed:
             click.echo(f"removed from the stream, or expired: {_count(removed, 'message')}", err=True)
     return 1 if any(each.problems for each in verdicts) else 0
+
+
+def _signature_check(key: str) -> IsSigned:
+    try:
+        return signature_check(key)
+    except ValueError as error:
+        raise click.UsageError(f"--key: {error}") from error
+    except ModuleNotFoundError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def make_key(file: str) -> int:
+    """Make a signing key, and print its public part."""
+    try:
+        public = new_key(Path(file))
+    except (OSError, ModuleNotFoundError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise click.ClickException(f"the key was not written: {file}: {why}") from error
+    click.echo(public)
+    click.echo(f"the seed is in {file}: name it in `hooksConfig.audit.signingKey`, and keep the public key", err=True)
+    return 0
 
 
 def _waiting() -> Iterator[bytes]:
@@ -103,7 +147,8 @@ def _waiting() -> Iterator[bytes]:
 def _print_verdict(verdict: Verdict, before: str) -> None:
     gone = f"; before that, {verdict.first - 1} {before}" if verdict.first > 1 else ""
     state: Part = ("broken", "red") if verdict.problems else ("whole", "green")
-    print_line(stdout_console(), (verdict.agent, "bold"), "  ", state, f"  {_count(verdict.records, 'record')}{gone}")
+    agent: Part = (verdict.agent or "unreadable lines", "bold")
+    print_line(stdout_console(), agent, "  ", state, f"  {_count(verdict.records, 'record')}{gone}")
     for problem in verdict.problems:
         print_line(stdout_console(), f"  {problem}")
 

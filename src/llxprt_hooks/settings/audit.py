@@ -52,6 +52,11 @@ AUDIT: Final = Shape(
     "Where the record of every execution is sent.",
     {
         "nats": Field(AUDIT_NATS, AUDIT_NATS.description, required=True),
+        "signingKey": Field(
+            Scalar(Kind.STRING, not_blank=True),
+            "The path of a file with the seed of an NKey, with which every record is signed; `llxprt-hooks log keygen` "
+            "makes one.",
+        ),
         "payloads": Field(Scalar(Kind.BOOLEAN), "Whether records contain what hooks were sent.", default=False),
     },
     example={"nats": {"servers": ["nats://127.0.0.1:4222"]}},
@@ -68,11 +73,14 @@ class AuditRule:
     credentials: str | None = None
     payloads: bool = False
     """Whether the records contain what the hooks were sent."""
+    signing_key: str | None = None
+    """The path of the key that signs the records."""
 
     @classmethod
-    def of(cls, nats: Mapping[str, Any], *, payloads: bool) -> AuditRule:
+    def of(cls, nats: Mapping[str, Any], *, payloads: bool, signing_key: str | None) -> AuditRule:
         """The rule with a value that fits ``AUDIT_NATS``."""
-        return cls(tuple(nats["servers"]), nats.get("stream", DEFAULT_STREAM), nats.get("credentials"), payloads)
+        stream = nats.get("stream", DEFAULT_STREAM)
+        return cls(tuple(nats["servers"]), stream, nats.get("credentials"), payloads, signing_key)
 
 
 NOWHERE: Final = AuditRule(())

@@ -243,4 +243,5 @@ def _environment(reader: FieldReader) -> EnvironmentRule | None:
 def _audit(reader: FieldReader) -> AuditRule:
     nats = None if reader.is_unfit(AUDIT) else reader.value("hooksConfig", "audit", "nats")
     payloads = bool(reader.value("hooksConfig", "audit", "payloads"))
-    return NOWHERE if nats is None else AuditRule.of(nats, payloads=payloads)
+    key = reader.value("hooksConfig", "audit", "signingKey")
+    return NOWHERE if nats is None else AuditRule.of(nats, payloads=payloads, signing_key=key)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from llxprt_hooks.fleet.audit.chain import Chain, checked_hash, verify
+from llxprt_hooks.fleet.audit.signing import IsSigned, Sign, SigningKeyError, new_key, signature_check, signer
 
 
 def _chain(count: int = 4) -> tuple[str, list[bytes]]:
@@ -41,9 +43,74 @@ def test_two_agents_have_a_chain_each() -> None:
     assert all(verdict.problems == [] for verdict in found.values())
 
 
-def test_other_lines_do_not_matter() -> None:
-    _, lines = _chain()
-    assert _problems([b"", b"[1]", b'{"hook": "x"}', b"{nonsense", *lines]) == []
+@pytest.mark.parametrize("line", [b"[1]", b'{"hook": "x"}', b"{nonsense", b'{"agent": ""}', b'{"agent": 7}', b"\xff"])
+def test_a_line_that_cannot_be_read_is_a_problem(line: bytes) -> None:
+    """It could have been a record."""
+    agent, lines = _chain()
+    assert _problems([b"", *lines[:-1], line]) == ["line 4 is not a record of an agent"]
+    assert verify([*lines, line])[agent].problems == []
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sign, IsSigned]:
+    file = tmp_path_factory.mktemp("keys") / "audit.nk"
+    public = new_key(file)
+    return signer(file), signature_check(public)
+
+
+def _signed(keys: tuple[Sign, IsSigned]) -> tuple[str, list[bytes]]:
+    chain = Chain(keys[0])
+    return chain.agent, [*(chain.link({"hook": f"h{number}"}) for number in range(3)), chain.close("now")]
+
+
+def test_a_signed_chain_is_whole_and_closed(keys: tuple[Sign, IsSigned]) -> None:
+    agent, lines = _signed(keys)
+    verdict = verify(lines, keys[1])[agent]
+    assert (verdict.records, verdict.problems, verdict.is_closed) == (4, [], True)
+    assert not verify(lines[:-1], keys[1])[agent].is_closed
+    assert _problems(lines) == []
+
+
+@pytest.mark.parametrize("signature", [b"", b',"signature":"%s"' % (b"A" * 86 + b"==")])
+def test_a_chain_whose_hashes_were_computed_again_is_not_signed(keys: tuple[Sign, IsSigned], signature: bytes) -> None:
+    """Without the key, a record cannot be left out, changed or added."""
+    forger = Chain()
+    lines = [line[:-1] + signature + b"}" for line in (forger.link({"hook": "h0"}), forger.close("now"))]
+    words = "is not signed with this key: it is forged, or of another key"
+    assert verify(lines, keys[1])[forger.agent].problems == [f"record 1 {words}", f"record 2 {words}"]
+
+
+def test_a_signature_of_another_record_or_key_does_not_count(keys: tuple[Sign, IsSigned], tmp_path: Path) -> None:
+    agent, lines = _signed(keys)
+    moved = lines[1][: lines[1].rindex(b',"signature"')] + lines[0][lines[0].rindex(b',"signature"') :]
+    assert len(verify([lines[0], moved, *lines[2:]], keys[1])[agent].problems) == 1
+    other = signature_check(new_key(tmp_path / "other.nk"))
+    assert len(verify(lines, other)[agent].problems) == 4
+    assert verify([lines[0], *lines[2:]], keys[1])[agent].problems == ["record 2 is missing"]
+    assert verify([lines[1], lines[0], *lines[2:]], keys[1])[agent].problems
+
+
+@pytest.mark.parametrize("public", ["", "UNOTAKEY", "U" * 56, "ü"])
+def test_a_public_key_that_is_not_valid_is_an_error(public: str) -> None:
+    with pytest.raises(ValueError, match="expected a public key"):
+        signature_check(public)
+
+
+def test_a_key_that_cannot_be_used_is_an_error_without_its_content(tmp_path: Path) -> None:
+    file = tmp_path / "audit.nk"
+    new_key(file)
+    with pytest.raises(FileExistsError):
+        new_key(file)
+    file.chmod(0o644)
+    with pytest.raises(SigningKeyError, match="others can read"):
+        signer(file)
+    file.write_text("s3cret")
+    file.chmod(0o600)
+    with pytest.raises(SigningKeyError) as raised:
+        signer(file)
+    assert "s3cret" not in str(raised.value)
+    with pytest.raises(SigningKeyError, match="cannot be read"):
+        signer(tmp_path / "missing")
 
 
 def test_a_missing_record_is_named() -> None:

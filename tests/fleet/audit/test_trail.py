@@ -21,8 +21,9 @@ from llxprt_hooks import Config
 from llxprt_hooks._support.json_codec import write_payload
 from llxprt_hooks.core.engine.observer import HookObserver
 from llxprt_hooks.fleet.audit.chain import Chain, verify
-from llxprt_hooks.fleet.audit.spool import SpoolFile, spool_files, spool_folder
-from llxprt_hooks.fleet.audit.stream import StreamReader
+from llxprt_hooks.fleet.audit.signing import new_key, signature_check
+from llxprt_hooks.fleet.audit.spool import Sent, SpoolFile, spool_files, spool_folder
+from llxprt_hooks.fleet.audit.stream import AuditStream, StreamReader
 from llxprt_hooks.fleet.audit.trail import AuditTrail
 from llxprt_hooks.fleet.nats_connection import NatsAddress, open_nats_client
 from llxprt_hooks.settings.audit import AuditRule
@@ -329,6 +330,61 @@ def test_a_message_of_somebody_else_does_not_count_as_sent(sandbox: Project, ser
     lines = list(StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines())
     assert verify(lines)[victim].problems == []
     assert spool_files() == []
+
+
+def test_nobody_can_take_the_ids_of_records_in_advance(sandbox: Project, server: NatsServer) -> None:
+    """The server drops a message whose id it has seen: the records of an agent could be made to vanish."""
+    _configure(sandbox, server)
+    _run(sandbox, "1")
+    agent = _agent(sandbox, "-1")
+    assert agent.stdout is not None
+    agent.stdout.readline()
+    until(lambda: len(_agents(server)) == 2)
+    [victim] = _agents(server)[1:]
+
+    async def take(stream: JetStreamContext) -> None:
+        for number in range(500):
+            await stream.publish("LLXPRT_HOOKS.x", b"{}", headers={"Nats-Msg-Id": f"{victim}-{number}"})
+
+    _admin(server, take)
+    agent.kill()
+    printed, _ = agent.communicate()
+    _run(sandbox, "1")
+    verdict = verify(StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines())[victim]
+    assert (verdict.problems, verdict.records > len(printed.splitlines())) == ([], True)
+
+
+def test_a_message_with_the_id_of_a_record_does_not_replace_it(server: NatsServer) -> None:
+    """What the stream has under an id that was taken is compared with the record."""
+    line = Chain().link({"hook": "a"})
+
+    async def send() -> None:
+        client = await open_nats_client(NatsAddress((server.url,)))
+        stream = AuditStream(client, "TAKEN")
+        await stream.ensure()
+        taken = {"Nats-Msg-Id": hashlib.sha256(line).hexdigest()}
+        await client.jetstream().publish("TAKEN.x", b"other", headers=taken)
+        async for _ in stream.publish("a", [line], Sent(), {}):
+            pass
+        await client.close()
+
+    asyncio.run(send())
+    assert list(StreamReader(NatsAddress((server.url,)), "TAKEN").lines()) == [b"other", line]
+
+
+def test_a_signed_trail_is_closed_at_the_end(sandbox: Project, server: NatsServer) -> None:
+    is_signed = signature_check(new_key(sandbox.home / "audit.nk"))
+    _configure(sandbox, server, signingKey="~/audit.nk")
+    assert _run(sandbox, "3") == ""
+    lines = list(StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines())
+    [verdict] = verify(lines, is_signed).values()
+    assert (verdict.records, verdict.problems, verdict.is_closed) == (4, [], True)
+    assert spool_files() == []
+
+
+def test_a_trail_whose_key_is_missing_is_an_error(sandbox: Project, server: NatsServer) -> None:
+    _configure(sandbox, server, signingKey="~/missing.nk")
+    assert "an execution is missing in the audit trail: the signing key" in _run(sandbox, "1")
 
 
 def _agents(server: NatsServer) -> list[str]:

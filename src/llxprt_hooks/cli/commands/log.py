@@ -22,7 +22,7 @@ from llxprt_hooks._support.terminal import (
     stdout_console,
 )
 from llxprt_hooks._support.text import indented_json, one_line, shorten
-from llxprt_hooks.cli.audit_stream import VERIFY, audit_stream, verify_chains
+from llxprt_hooks.cli.audit_stream import KEYGEN, VERIFY, audit_stream, make_key, verify_chains
 from llxprt_hooks.cli.options import (
     EventType,
     all_projects_option,
@@ -50,6 +50,7 @@ Record = dict[str, Any]
 
 @click.command("log")
 @click.argument("execution", required=False, metavar="[ID]")
+@click.argument("file", required=False, type=click.Path(dir_okay=False), metavar="[FILE]")
 @click.option("--follow", "-f", is_flag=True, help="Keep printing executions as they happen, until Ctrl-C.")
 @click.option("--event", type=EventType(), metavar="E", help="Only this event.")
 @click.option("--hook", metavar="NAME", shell_complete=recorded_names, help="Only this hook.")
@@ -64,18 +65,23 @@ Record = dict[str, Any]
     show_default=True,
     help="The number of latest executions to show; with --follow, 0 shows only new ones.",
 )
+@click.option("--key", metavar="PUBLIC", help="With `verify`: the public key that every record must be signed with.")
+@click.option("--allow-open", is_flag=True, help="With --key: accept chains of agents that still run or were killed.")
 @all_projects_option
 @audit_options
 @json_option
 @project_option
 def command(
     execution: str | None,
+    file: str | None,
     follow: bool,
     event: str | None,
     hook: str | None,
     failed: bool,
     blocked: bool,
     count: int,
+    key: str | None,
+    allow_open: bool,
     all_projects: bool,
     nats: tuple[str, ...] | None,
     stream: str,
@@ -95,7 +101,10 @@ def command(
 
     `llxprt-hooks log verify` checks the audit trail that `hooksConfig.audit` sends to a NATS server: with --nats, the
     records of all agents; otherwise, the records on this machine that wait to be sent. It exits with 1 if a record is
-    missing or was changed.
+    missing or was changed, or if a line is unreadable. Without a key, that finds accidents only. With --key, every
+    record must be signed with that key, and every chain must be whole and closed: an agent closes its chain when it
+    ends. `llxprt-hooks log keygen FILE` makes a key: it prints the public key, and FILE is for
+    `hooksConfig.audit.signingKey`.
 
     \b
     Examples:
@@ -105,10 +114,19 @@ def command(
       llxprt-hooks log 1f3a9c02
       llxprt-hooks log --json | jq .duration
       llxprt-hooks log verify --nats nats://127.0.0.1:4222
+      llxprt-hooks log keygen ~/.llxprt/audit.nk
     """
+    if execution == KEYGEN:
+        if file is None:
+            raise click.UsageError("Name the file for the key: llxprt-hooks log keygen FILE")
+        return make_key(file)
+    if file is not None:
+        raise click.UsageError(f"Unexpected extra argument ({file}).")
+    if (key or allow_open) and execution != VERIFY:
+        raise click.UsageError("--key and --allow-open belong to `log verify`.")
     source = None if nats is None else audit_stream(nats, stream, credentials)
     if execution == VERIFY:
-        return verify_chains(source, as_json=as_json)
+        return verify_chains(source, as_json=as_json, key=key, allow_open=allow_open)
     # An ID is enough to find an execution, wherever it was; and the projects of a stream are on other machines.
     all_projects = all_projects or nats is not None
     within = None if all_projects or execution else project

@@ -1,11 +1,14 @@
 """Records that are linked by their hashes, so that a missing or changed one is noticed.
 
 Each agent has a chain. A record carries the agent's random id (``agent``), its own number from 1 (``seq``), the hash of
-the record before it (``prev``), and as last field its ``hash``: the SHA-256 of the line without that field.
+the record before it (``prev``), and after all others its ``hash``: the SHA-256 of the line up to there. Hashes prove
+integrity against accidents only, because anybody can compute them again. In a signed chain, ``signature`` is the last
+field, over the hash, and the record with which the agent closes its chain says ``closed``.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from dataclasses import dataclass, field
@@ -17,14 +20,18 @@ from llxprt_hooks._support.stamps import new_id
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_HASHED: Final = re.compile(rb'(\{.*),"hash":"([0-9a-f]{64})"\}', re.DOTALL)
+    from llxprt_hooks.fleet.audit.signing import IsSigned, Sign
+
+_HASHED: Final = re.compile(rb'(\{.*),"hash":"([0-9a-f]{64})"(?:,"signature":"([A-Za-z0-9+/=]{88})")?\}', re.DOTALL)
+CLOSED: Final = "closed"
 
 
 class Chain:
     """The chain of one agent."""
 
-    def __init__(self) -> None:
+    def __init__(self, sign: Sign | None = None) -> None:
         self.agent = new_id()
+        self._sign = sign
         self._length = 0
         self._last = ""
 
@@ -36,7 +43,17 @@ class Chain:
         self._length += 1
         body = write_json({**record, "agent": self.agent, "seq": self._length, "prev": self._last})
         self._last = hashlib.sha256(body).hexdigest()
-        return b'%s,"hash":"%s"}' % (body[:-1], self._last.encode())
+        digest = self._last.encode()
+        signature = b',"signature":"%s"' % base64.b64encode(self._sign(digest)) if self._sign else b""
+        return b'%s,"hash":"%s"%s}' % (body[:-1], digest, signature)
+
+    @property
+    def is_signed(self) -> bool:
+        return self._sign is not None
+
+    def close(self, when: str) -> bytes:
+        """Return the last line of a signed chain: without it, nobody could tell whether others were after the last."""
+        return self.link({CLOSED: True, "timestamp": when})
 
 
 @dataclass(slots=True)
@@ -48,10 +65,13 @@ class Verdict:
     first: int = 0
     """The number of its first record; more than 1 if records before it are gone."""
     problems: list[str] = field(default_factory=list)
+    is_closed: bool = False
+    """Whether its last record is the one with which its agent closed the chain."""
     _last: tuple[int, str] = (0, "")
 
-    def add(self, record: Mapping[str, Any], digest: str | None) -> None:
+    def add(self, record: Mapping[str, Any], digest: str | None, *, is_signed: bool = True) -> None:
         """Check the next record of this agent."""
+        self.is_closed = record.get(CLOSED) is True
         number, before = record.get("seq"), record.get("prev")
         if not isinstance(number, int) or isinstance(number, bool) or number < 1:
             self.problems.append("a record without a number")
@@ -59,6 +79,8 @@ class Verdict:
         last, last_digest = self._last
         if digest is None:
             self.problems.append(f"record {number} was changed: its hash is not that of its content")
+        elif not is_signed:
+            self.problems.append(f"record {number} is not signed with this key: it is forged, or of another key")
         if not self.records:
             self.first = number
             if number == 1 and before != "":
@@ -74,8 +96,12 @@ class Verdict:
         self._last = max(number, last), str(record.get("hash"))
 
 
-def verify(lines: Iterable[bytes]) -> dict[str, Verdict]:
-    """Check all chains in these lines, each in the order of its records. Lines of other kinds are skipped.
+UNREADABLE: Final = ""
+"""The name under which ``verify`` counts lines that belong to no agent."""
+
+
+def verify(lines: Iterable[bytes], is_signed: IsSigned | None = None) -> dict[str, Verdict]:
+    """Check all chains in these lines, each in the order of its records; with ``is_signed``, the signatures too.
 
     >>> chain = Chain()
     >>> lines = [chain.link({"hook": "a"}), chain.link({"hook": "b"}), chain.link({"hook": "c"})]
@@ -83,11 +109,20 @@ def verify(lines: Iterable[bytes]) -> dict[str, Verdict]:
     ['record 2 is missing']
     """
     verdicts: dict[str, Verdict] = {}
-    for line in lines:
+    for number, line in enumerate(filter(bytes.strip, lines), start=1):
         record = read_json_object(line) or {}
-        if isinstance(agent := record.get("agent"), str):
-            verdicts.setdefault(agent, Verdict(agent)).add(record, checked_hash(line))
+        if isinstance(agent := record.get("agent"), str) and agent != UNREADABLE:
+            signed = is_signed is None or _has_signature(line, is_signed)
+            verdicts.setdefault(agent, Verdict(agent)).add(record, checked_hash(line), is_signed=signed)
+        else:
+            found = verdicts.setdefault(UNREADABLE, Verdict(UNREADABLE))
+            found.problems.append(f"line {number} is not a record of an agent")
     return verdicts
+
+
+def _has_signature(line: bytes, is_signed: IsSigned) -> bool:
+    found = _HASHED.fullmatch(line.strip())
+    return bool(found and found[3] and is_signed(found[2], base64.b64decode(found[3])))
 
 
 def checked_hash(line: bytes) -> str | None:

@@ -72,7 +72,7 @@ class AuditStream:
         for start in range(0, len(new), _AT_ONCE):
             batch = new[start : start + _AT_ONCE]
             # The tasks begin in this order, and each writes its message to the connection before it waits for anything.
-            tasks = [asyncio.create_task(self._sequence(agent, number, line, stored)) for number, line in batch]
+            tasks = [asyncio.create_task(self._sequence(agent, line, stored)) for _, line in batch]
             for (number, line), sequence in zip(
                 batch, await asyncio.gather(*tasks, return_exceptions=True), strict=True
             ):
@@ -81,7 +81,7 @@ class AuditStream:
                 sent = Sent(number, sent.sequence if sequence is None else sequence)
                 yield sent, line if sequence is None else None
 
-    async def _sequence(self, agent: str, number: int, line: bytes, stored: Mapping[bytes, int]) -> int | None:
+    async def _sequence(self, agent: str, line: bytes, stored: Mapping[bytes, int]) -> int | None:
         """Return where the stream has a record, which is added if need be; None if the server will never take it."""
         from nats.js.errors import APIError
 
@@ -89,13 +89,26 @@ class AuditStream:
             return stored[line]
         if len(line) + _HEADERS > self._client.max_payload:
             return None
-        subject, headers = stream_subject(self._name, agent), {"Nats-Msg-Id": f"{agent}-{number}"}
+        # Nobody can know the id before the record: the server would take a message that has it for this one.
+        subject, headers = stream_subject(self._name, agent), {"Nats-Msg-Id": hashlib.sha256(line).hexdigest()}
         try:
-            return (await self._jetstream.publish(subject, line, _WAIT, self._name, headers)).seq
+            ack = await self._jetstream.publish(subject, line, _WAIT, self._name, headers)
+            if ack.duplicate and not await self._has(ack.seq, line):
+                ack = await self._jetstream.publish(subject, line, _WAIT, self._name)
+            return ack.seq
         except APIError as error:
             if error.err_code == _TOO_LARGE:
                 return None
             raise
+
+    async def _has(self, sequence: int, line: bytes) -> bool:
+        """Whether the stream has a record at a place."""
+        from nats.js.errors import NotFoundError
+
+        try:
+            return (await self._jetstream.get_msg(self._name, seq=sequence)).data == line
+        except NotFoundError:
+            return False
 
 
 def record_number(line: bytes) -> int | None:

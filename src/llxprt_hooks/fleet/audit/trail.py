@@ -27,6 +27,7 @@ from llxprt_hooks.core.engine.observer import HookObserver
 from llxprt_hooks.fleet.audit.chain import Chain
 from llxprt_hooks.fleet.audit.content import ContentHashes
 from llxprt_hooks.fleet.audit.record import execution_record
+from llxprt_hooks.fleet.audit.signing import signer
 from llxprt_hooks.fleet.audit.spool import Sent, SpoolFile, spool_folder
 from llxprt_hooks.fleet.audit.stream import AuditStream
 from llxprt_hooks.fleet.nats_connection import NatsAddress, open_nats_client
@@ -118,10 +119,9 @@ class _Agent:
 
     def __init__(self, rule: AuditRule, project: str) -> None:
         self._rule = rule
-        credentials = rule.credentials and str(Path(project, os.path.expanduser(rule.credentials)))  # noqa: PTH111
-        self._address = NatsAddress(rule.servers, credentials)
+        self._address = NatsAddress(rule.servers, rule.credentials and str(_path(project, rule.credentials)))
         self._folder = spool_folder(rule)
-        self._chain = Chain()
+        self._chain = Chain(signer(_path(project, rule.signing_key)) if rule.signing_key else None)
         self._file = SpoolFile.create(self._folder, self._chain.agent)
         self._sent = Sent()
         self._in_doubt = False
@@ -152,11 +152,22 @@ class _Agent:
 
     def close(self) -> None:
         if self._thread.is_alive():
+            self._close_chain()
             self._ending = True
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._end.set)
             self._wake()
             self._thread.join(LAST_CHANCE)
+
+    def _close_chain(self) -> None:
+        """Sign that there are no more records in this chain. Later ones begin another."""
+        with self._file_lock:
+            if self._chain.is_signed and not self._closed:
+                self._closed = True
+                try:
+                    self._file.append(self._chain.close(timestamp()))
+                except OSError as error:
+                    log.error("the audit trail could not be closed: %s", error)
 
     def _wake(self) -> None:
         with suppress(RuntimeError):  # everything was sent and the thread has ended
@@ -217,10 +228,11 @@ class _Agent:
     def _close_if_ending(self) -> bool:
         with self._file_lock:
             self._file.empty_if_large()
-            if self._ending and self._file.is_read():
+            is_over = self._ending and self._file.is_read()
+            if is_over:
                 self._closed = True
                 self._file.close(remove=True)
-            return self._closed
+            return is_over
 
     async def _send_abandoned(self, stream: AuditStream) -> None:
         """Send what other agents have left, now and from time to time, and once more when the program ends."""
@@ -266,6 +278,10 @@ class _Agent:
         if not self._warned:
             self._warned = True
             log.warning("the audit trail cannot be sent and is kept in %s: %s", self._folder, error)
+
+
+def _path(project: str, path: str) -> Path:
+    return Path(project, os.path.expanduser(path))  # noqa: PTH111
 
 
 class _Loop(asyncio.SelectorEventLoop):
