@@ -71,6 +71,11 @@ NAMED_BY_DETOUR = [
     ("awk -fhooks/check.awk", "hooks/check.awk"),
     # Another spelling of the name, where the file system takes it for the same.
     ("cd . && Hooks/CHE\u0301CK.sh", "hooks/ch\u00e9ck.sh"),
+    # A program that starts others.
+    ("strace -f sh hooks/check.sh", "hooks/check.sh"),
+    ("""awk 'BEGIN{system("hooks/check")}'""", "hooks/check"),
+    ("flock lock hooks/check", "hooks/check"),
+    ("ssh-agent hooks/check", "hooks/check"),
     # Written to, and then run.
     ("cat > hooks/check.sh; bash hooks/check.sh", "hooks/check.sh"),
     ("bash 0<>hooks/check.sh", "hooks/check.sh"),

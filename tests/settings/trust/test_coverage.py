@@ -658,6 +658,7 @@ IMPORTING = [
     "python3 - < tools/x.py",
     "cat tools/x.py | python3",
     "python3 -c 'import tools.x'",
+    "strace python3 -m tools.x",
     "PYTHONPATH=. python3 .llxprt/hooks/x.py",
 ]
 

@@ -52,7 +52,7 @@ class Rule(Enum):
     MANAGED_IGNORED = _warning(
         "Managed hooks bind every user, so only a system file that root alone can write has them."
     )
-    NOT_TRUSTED = _hint("Until you approve these hooks, they are skipped: opening a project must not run its code.")
+    NOT_TRUSTED = _hint("Until you approve these hooks, they do not run: opening a project must not run its code.")
     TRUST_STORE = _warning("Without the list of approvals, the hooks of all projects are skipped.")
     UNREAD_FILE = _hint("Hooks in this file never run.")
     EXTENSION_WITHOUT_MANIFEST = _error("A folder without a manifest is not an extension; its hooks never run.")

@@ -28,6 +28,8 @@ _SHELL_OPTIONS: Final = re.compile(r"-[aefuvxl]+")
 _NODE: Final = re.compile(r"node(?:js)?|bun|deno")
 _OTHERS: Final = re.compile(r"perl|ruby|php|lua|Rscript|tclsh")
 _NO_OPTIONS: Final = re.compile(r"(?!)")
+_INTERPRETER: Final = re.compile("|".join(each.pattern for each in (_PYTHON, _SHELL, _NODE, _OTHERS)))
+_COMMAND: Final = re.compile(r"""[\s;|&$`"'(){}]""")
 
 _HARMLESS: Final = frozenset(": [ echo exit false printf read test true".split())  # noqa: SIM905
 """Words of the shell that start nothing."""
@@ -162,4 +164,4 @@ def _values(argument: str) -> list[str]:
 
 
 def _may_be_command(argument: str) -> bool:
-    return any(letter in argument for letter in " \t\n;|&$`")
+    return _COMMAND.search(argument) is not None or _INTERPRETER.fullmatch(argument.rpartition("/")[2]) is not None
