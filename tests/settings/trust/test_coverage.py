@@ -750,3 +750,14 @@ def test_another_name_of_the_hooks_folder_does_not_hide_its_data(approved: Path,
     write(approved / ".llxprt" / "hooks" / "rules.txt", "")
 
     assert trust_status(approved).changed == (".llxprt/hooks/rules.txt",)
+
+
+def test_a_new_file_of_the_hooks_counts_even_if_a_command_names_it_as_data(
+    project: Path, project_file: Path, write: Write
+) -> None:
+    write(project_file, running(".llxprt/hooks/x.sh .llxprt/hooks/rules.txt"))
+    grant_trust(project)
+
+    write(project / ".llxprt" / "hooks" / "rules.txt", "")
+
+    assert trust_status(project).changed == (".llxprt/hooks/rules.txt",)

@@ -126,8 +126,8 @@ class CoveredFiles:
 
     def _scan(self) -> _Scan:
         scan = _Scan(self._project, self._named, self._contents, self._approved)
-        scan.add_own_folder()
         scan.add_named_files()
+        scan.add_own_folder()
         scan.add_modules()
         return scan
 
@@ -267,6 +267,7 @@ class _Scan:
 
     def _add_named(self, file: Path, *, is_data: bool = False) -> list[Path]:
         """Add a file; return the folders to enter next if it is one."""
+        is_data = is_data and not self._is_below_hooks(file)  # everything there counts
         if is_data and self._approved is not None and self._name(file) not in self._approved:
             return []
         found = self._look(file)

@@ -43,10 +43,10 @@ def guards_of(statement: Mapping[str, Any]) -> dict[str, list[Any]]:
     disabled = [name for names in lists if isinstance(names, list) for name in names]
     guards: dict[str, list[Any]] = {event: [] for event in BLOCKING_EVENTS}
     for entry in _entries(statement):
-        name = _identity(entry)
-        if name not in disabled:
+        name, command = _words(entry)
+        if (name or command) not in disabled:
             closed = entry.hook.get("failClosed") is True
-            stand_in = {"type": "command", "command": name, "name": entry.hook.get("name"), "failClosed": closed}
+            stand_in = {"type": "command", "command": command, "name": name, "failClosed": closed}
             guards[entry.event].append({"matcher": entry.group.matcher, "hooks": [stand_in]})
     return {event: groups for event, groups in guards.items() if groups}
 
@@ -59,13 +59,14 @@ def _entries(statement: Mapping[str, Any]) -> Iterator[HookEntry]:
             yield entry
 
 
-def _identity(entry: HookEntry) -> str:
-    """Return what the hook is called in lists. Approved texts have no secrets, so it may not be readable as a hook."""
+def _words(entry: HookEntry) -> tuple[str | None, str]:
+    """Return the name and the command of a hook. Approved texts have no secrets, so it may not be readable as one."""
     config, _ = read_hook(entry.node)
     if config is not None:
-        return config.identity
-    values = (entry.hook.get(key) for key in ("name", "command", "type"))
-    return next(value for value in values if isinstance(value, str) and value.strip())
+        return config.name, config.command
+    name, *values = (entry.hook.get(key) for key in ("name", "command", "type"))
+    command = next(value for value in values if isinstance(value, str) and value.strip())
+    return name if isinstance(name, str) else None, command
 
 
 def _at(value: object, path: tuple[str, ...]) -> object:
