@@ -707,6 +707,28 @@ def test_an_alias_for_an_unknown_tool_is_reported_when_all_tools_are_known(
     ]
 
 
+def test_matchers_without_a_tool_of_the_server_are_reported_once(project: Project, connect: Connections) -> None:
+    guard(project, "^fre$")
+    connection = connect("--server-name", "shop")
+    for cursor in ("", "2", "", "2"):
+        connection.send({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"cursor": cursor}})
+        connection.receive()
+    printed = connection.end()[1].splitlines()
+    assert len(printed) == 2
+    assert "the matcher `^fre$` matches none of the tools here" in printed[0]
+    assert "Did you mean `free`?" in printed[0]
+    names = "mcp__shop__data, mcp__shop__free, mcp__shop__long"
+    assert printed[1] == f"llxprt-hooks: no hook matches a tool of this server, so nothing is checked: {names}"
+
+
+def test_a_tool_is_guarded_under_its_own_name_and_with_that_of_its_server(
+    project: Project, connect: Connections
+) -> None:
+    for matcher in ("^guarded$", "^mcp__shop__guarded$"):
+        guard(project, matcher)
+        assert connect("--server-name", "shop").text("guarded") == "not today"
+
+
 def test_a_proxy_without_hooks_says_so(project: Project, connect: Connections) -> None:
     connection = connect()
     connection.text("free")

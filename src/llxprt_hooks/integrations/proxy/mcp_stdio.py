@@ -23,6 +23,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks._support.json_codec import read_json, write_json
+from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.core import loops
 from llxprt_hooks.core.engine.session import Session
 from llxprt_hooks.core.protocol.inputs import name_text
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 _DRAIN_SECONDS: Final = 2.0
 """How long the output of a server that has ended is read: a process that it left behind may hold it open."""
 _FLUSH_SECONDS: Final = 5.0
+_MAX_SHOWN: Final = 12
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 _LIST, _TASK_RESULT, _CANCELLED = "tools/list", "tasks/result", "notifications/cancelled"
@@ -116,6 +118,9 @@ class _Proxy:
         """Of the ids of the client's requests that are numbers, or could be read as one."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._ended = False
+        self._tools: dict[str, None] = {}
+        """Those of the server that the client has listed."""
+        self._is_reported = False
 
     def run(self) -> int:
         client = threading.Thread(target=self._carry_to_server, name="mcp-client", daemon=True)
@@ -430,10 +435,23 @@ class _Proxy:
         result = message.get("result")
         if not isinstance(result, dict) or not isinstance(tools := result.get("tools"), list):
             return line
-        names = (tool.get("name") for tool in tools if isinstance(tool, dict))
-        self._integration.check_tools(names, more_follow=result.get("nextCursor") is not None)
+        names = [name_text(tool.get("name")) for tool in tools if isinstance(tool, dict)]
+        more_follow = result.get("nextCursor") is not None
+        self._integration.check_tools(names, more_follow=more_follow)
+        self._warn_if_unguarded(names, more_follow=more_follow)
         listed = [self._described(tool) for tool in tools]
         return line if listed == tools else edited(line, message, ("result",), {"tools": listed})
+
+    def _warn_if_unguarded(self, names: list[str], *, more_follow: bool) -> None:
+        """Say once that hooks for tools are configured, but none for a tool of this server."""
+        self._tools |= dict.fromkeys(names)
+        if more_follow or self._is_reported or not self._tools or any(map(self._is_hooked, self._tools)):
+            return
+        self._is_reported = True
+        shown = ", ".join(map(self._integration.hook_name, list(self._tools)[:_MAX_SHOWN]))
+        more = f" and {len(self._tools) - _MAX_SHOWN} more" if len(self._tools) > _MAX_SHOWN else ""
+        message = f"llxprt-hooks: no hook matches a tool of this server, so nothing is checked: {shown}{more}"
+        print(escape_for_terminal(message), file=sys.stderr)
 
     def _described(self, tool: Any) -> Any:
         if not isinstance(tool, dict) or OUTPUT_SCHEMA not in tool or not self._is_hooked(tool.get("name")):
