@@ -208,8 +208,14 @@ class _Proxy:
             del self._waiting[key]
 
     def _note_id(self, ident: Any, *, is_request: bool) -> None:
-        if is_request and not isinstance(as_number(key_of(ident)), (str, NoneType)):
+        """Take note of the id of a client's message, before the server can answer it."""
+        key = key_of(ident)
+        if not is_request or key == NO_ID:
+            return
+        if not isinstance(as_number(key), str):
             self._id_types.add(str if isinstance(ident, str) else float)
+        if (call := self._calls.get(key)) is not None and call.is_answered:  # the client uses the id again
+            self._forget(call, key)
 
     def _is_hooked(self, tool_name: Any) -> bool:
         return self._integration.has_tool_hooks(tool_name, self._session)
@@ -483,7 +489,7 @@ class _Proxy:
 
     def _forget(self, call: _Call, key: Key) -> None:
         if self._calls.get(key) is call:
-            del self._calls[key]
+            self._calls.pop(key, None)
             self._waiting.pop(key, None)
 
     def _start(self, coroutine: Any) -> asyncio.Task[None]:
