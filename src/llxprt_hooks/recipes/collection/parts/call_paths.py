@@ -18,7 +18,8 @@ PATH_NAMES = {"source", "src", "target", "include", "notebook", "document", "fro
 NOT_PATHS = ("content", "contents", "text", "body", "string", "str", "code", "command", "cmd", "description", "message",
              "prompt", "query", "q", "pattern", "question", "reason", "title", "task", "url")  # fmt: skip
 PATCHED = re.compile(
-    r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |(?:---|\+\+\+) (?:[ab]/)?|(?:rename|copy) (?:from|to) )"
+    r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: "
+    r"|(?:---|\+\+\+) \"?(?:[ab]/)?|(?:rename|copy) (?:from|to) )"
     r"([^\t\r\n]+)",
     re.MULTILINE,
 )
@@ -38,6 +39,8 @@ def named_texts(value: object, name: str = "", depth: int = 0) -> collections.ab
             yield from named_texts(inner, name, depth)
     elif isinstance(value, dict):
         for key, inner in value.items():
+            if name.endswith(PATH_ENDS):
+                yield name, key  # {"files": {"a.txt": "…"}}
             yield from named_texts(inner, key.lower().replace("_", "").replace("-", ""), depth)
 
 
@@ -56,7 +59,10 @@ def paths_in(given: object, folder: str) -> list[str]:
     others: list[str] = []
     for name, text in named_texts(given):
         is_path = name.endswith(PATH_ENDS)
-        sure += PATCHED.findall(text) if not name.endswith(NOT_PATHS) else ()
+        patched = PATCHED.findall(text) if not name.endswith(NOT_PATHS) else []
+        sure += [
+            re.sub(r"\\([0-7]{3})", lambda found: chr(int(found.group(1), 8)), path).strip('"') for path in patched
+        ]
         text = text.strip()
         if len(text) > MAX_PATH:
             text = os.path.normpath(text)  # it may have many ..

@@ -30,33 +30,50 @@ MAX_CALLS = int(os.environ.get("CI_MAX_TOOL_CALLS") or 200)
 
 # Programs, and their actions that are blocked; without any, all of them.
 BLOCKED_ACTIONS = {
-    "git": "push send-email send-pack",
-    "gh": "release pr workflow secret api repo auth",
-    "npm": "publish unpublish login token deprecate dist-tag",
+    "git": "push send-email send-pack http-push svn p4",
+    "gh": "release pr workflow secret api repo auth issue gist run variable cache ssh-key gpg-key codespace",
+    "npm": "publish unpublish login adduser token deprecate dist-tag owner access whoami hook",
     "yarn": "publish npm",
-    "pnpm poetry uv hatch flit": "publish",
-    "cargo": "publish yank login",
-    "gem": "push yank",
-    "mvn": "deploy release:perform",
-    "lerna changeset gradle gradlew sbt vsce ovsx": "publish release",
-    "docker podman": "push login",
-    "dotnet nuget cf oras crane": "push",
-    "helm": "push install upgrade uninstall rollback",
-    "kubectl": "apply create delete replace patch scale rollout exec drain set",
-    "oc": "apply create delete replace patch scale rollout exec set",
-    "terraform tofu": "apply destroy import taint",
-    "pulumi": "up destroy import",
-    "firebase serverless sls cdk sam eb": "deploy destroy remove",
-    "twine glab ansible ansible-playbook goreleaser semantic-release np skopeo cosign argocd flux hub": "",
-    "aws gcloud az vercel netlify fly flyctl heroku wrangler gsutil s3cmd rclone": "",
-    "ssh scp sftp rsync ftp lftp nc ncat netcat socat telnet mail sendmail mutt swaks sudo su doas": "",
+    "pnpm poetry uv hatch flit bun deno rye maturin pdm jsr ko wasm-pack": "publish",
+    "cargo": "publish yank login owner release",
+    "gem": "push yank signin owner",
+    "pod conan luarocks hex mix dart flutter composer conda anaconda cpan-upload stack cabal": "push upload publish "
+    "trunk hex.publish pub",
+    "mvn mvnw": "deploy release:perform deploy:deploy-file nexus-staging:release jib:build",
+    "lerna changeset gradle gradlew sbt vsce ovsx nx turbo rush": "publish release publishToMavenCentral jib upload "
+    "publishPlugins uploadArchives",
+    "docker podman buildah nerdctl": "push login manifest trust swarm stack service context",
+    "dotnet nuget cf oras crane regctl ctr": "push copy append tag auth",
+    "helm helmfile": "push install upgrade uninstall rollback delete sync apply destroy registry",
+    "kubectl oc k3s microk8s": "apply create delete replace patch scale rollout exec drain set run edit label "
+    "annotate cp "
+    "port-forward attach expose autoscale cordon uncordon taint debug proxy login",
+    "terraform tofu terragrunt": "apply destroy import taint untaint login state force-unlock run-all push",
+    "pulumi": "up destroy import update refresh login stack state cancel",
+    "firebase serverless sls cdk sam eb amplify copilot sst chalice zappa skaffold up": "deploy destroy remove "
+    "publish "
+    "bootstrap run release delete hosting:channel:deploy",
+    "ng hexo jekyll mkdocs gh-pages mike surge": "deploy gh-deploy",
+    "twine glab ansible ansible-playbook goreleaser semantic-release np skopeo cosign argocd flux hub "
+    "release-it kaniko": "",
+    "ansible-pull puppet chef knife salt fab cap nomad consul vault op doppler packer waypoint dagger-cloud "
+    "standard-version": "",
+    "aws gcloud az vercel netlify fly flyctl heroku wrangler gsutil s3cmd rclone doctl railway supabase eksctl "
+    "linode-cli "
+    "hcloud oci ibmcloud render aliyun azcopy mc b2 s5cmd bq gitlab-runner circleci travis": "",
+    "ssh scp sftp rsync ftp lftp nc ncat netcat socat telnet mail sendmail mutt swaks sudo su doas mailx msmtp "
+    "rsh rlogin "
+    "mosh autossh sshpass ssh-copy-id ngrok cloudflared tailscale ssh-keygen ssh-add croc wormhole tftp "
+    "smbclient pkexec "
+    "runuser nsenter": "",
 }
 LEAVES_THE_MACHINE = {
     program: set(actions.split()) for programs, actions in BLOCKED_ACTIONS.items() for program in programs.split()
 }
-PREFIXES = {"env", "nohup", "time", "timeout", "command", "exec", "xargs", "nice", "ionice", "stdbuf", "setsid",
-            "builtin", "coproc", "busybox", "npx", "bunx", "if", "then", "do", "else", "elif", "while", "until", "!",
-            "{"}  # fmt: skip
+PREFIX_WORDS = """env nohup time timeout command exec xargs nice ionice stdbuf setsid builtin coproc busybox npx
+bunx pnpx parallel watch strace script chronic unbuffer caffeinate flock taskset chrt firejail fakeroot xvfb-run
+tsp entr if then do else elif while until ! {"""
+PREFIXES = set(PREFIX_WORDS.split())
 SHELLS = {"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}
 # What a program is given as code is searched for these.
 INLINE = re.compile(
@@ -65,20 +82,28 @@ INLINE = re.compile(
 )
 MODULES = {"twine": None, "flit": {"publish"}, "hatch": {"publish"}, "poetry": {"publish"}}
 
-SECRET = r"\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|CREDENTIAL)\w*"
+SECRET = (
+    r"\w*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIAL|DATABASE_URL|_PAT\b|_PWD\b)\w*"
+)
 ENVIRONMENT = re.compile(
-    rf"\bprintenv\b|/proc/[\w$*{{}}]+/environ|\bcompgen\s+-e|\bps\s+[\w-]*e[\w-]*w|\$\{{?!?{SECRET}"
+    rf"\bprintenv\b|/proc/[\w$*{{}}?\[\]-]+(?:/task/\S+)?/env|\bcompgen\s+-[vA]|\bjq\b[^|;&]{{0,80}}(?:[\s'\"(]env\b|\$ENV)|\bENV\[|%ENV\b|\bgetenv\b"
+    r"|\bACTIONS_(?:ID_TOKEN|RUNTIME)\w*|\bextraheader\b|\bgit\s+(?:-\S+\s+)*(?:config\s+(?:\S+\s+)*(?:-l|--list)\b|credential)"
+    r"|\bGITHUB_(?:ENV|PATH)\b|\bgh\s+auth\b|\bdocker\s+inspect\b|\bsystemctl\s+show-environment\b|\$\{!\w+[@*]"
+    rf"|\bcompgen\s+-e|\bps\s+[\w-]*e[\w-]*w|\$\{{?!?{SECRET}"
     r"|\b(?:export|declare|typeset)\s*(?:-[px]+)?\s*(?:$|[|;>&)])"
     r"|(?:^|[;&|(`]|\$\()[^\S\n]*(?:env|set)(?:\s+(?:-0|--null|-[vi]))*\s*(?:$|[|;>&)])",
     re.IGNORECASE | re.MULTILINE,
 )
 PIPELINE = re.compile(
-    r"(?:^|/)(?:\.github|\.gitlab|\.circleci|\.buildkite|\.woodpecker|\.azuredevops|\.llxprt)(?:/|$)"
+    r"(?:^|/)(?:\.github|\.gitlab|\.circleci|\.buildkite|\.woodpecker|\.azuredevops|\.azure-pipelines|\.gitea|\.forgejo"
+    r"|\.harness|\.semaphore|\.teamcity|\.tekton|\.husky|\.git/hooks|\.llxprt)(?:/|$)"
     r"|(?:^|/)(?:\.gitlab-ci\.yml|\.travis\.yml|\.drone\.yml|jenkinsfile|azure-pipelines\.yml|bitbucket-pipelines\.yml"
     r"|appveyor\.yml|codeowners|action\.ya?ml)$"
 )
 SECRET_FILE = (
     r"(?:^|[\s@=/'\"<])\.env(?![\w.-])|/run/secrets/|/var/run/secrets/|\.git-credentials|\.docker/config\.json"
+    r"|\.(?:npmrc|pypirc|netrc|pgpass|vault-token)\b|\.(?:ssh|aws|gnupg|kube|azure)/|\.config/(?:gcloud|gh)|\.git/config\b"
+    r"|\bid_(?:rsa|ed25519|ecdsa)\b|_credentials/|credentials\.(?:json|toml)"
 )
 READERS = {"cat", "ls", "grep", "rg", "head", "tail", "less", "diff", "wc", "find", "stat", "file", "actionlint",
            "echo", "printf", "test", "[", "sort", "cut", "jq", "yq", "tree"}  # fmt: skip
@@ -154,6 +179,15 @@ def inside(program: str, arguments: list[str], depth: int) -> str | None:
         has_code = any(re.fullmatch(r"-\w*[cepr]|--eval|--print|-", word) for word in arguments)
         if has_code and INLINE.search(" ".join(arguments)):
             return f"{program} with code that uses the network, programs or the environment"
+    if program in ("find", "fd"):
+        runs = [index for index, word in enumerate(arguments) if re.fullmatch(r"-(?:exec|ok)(?:dir)?|-[xX]", word)]
+        return next(filter(None, (leaving(" ".join(arguments[at + 1 :]), depth + 1) for at in runs)), None)
+    if program == "docker" and "--push" in arguments:
+        return "docker build --push"
+    if program == "git" and any(
+        re.match(r"(?:url\..*insteadof|credential\.|http\..*extraheader)", each, re.IGNORECASE) for each in arguments
+    ):
+        return "git with other addresses or credentials"
     if program in ("awk", "gawk") and re.search(r"ENVIRON|system\(|\|", " ".join(arguments)):
         return f"{program} with code that uses programs or the environment"
     return None

@@ -38,7 +38,7 @@ DOWNLOADS_FROM_ANYWHERE = True
 # Files that are sent nowhere: the ends of their names.
 NEVER_SENT = (
     r"(?:^|/)(?:\.env(?:\.(?!example|sample|template)[\w.-]+)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|\.git-credentials|id_\w+"
-    r"|credentials(?:\.json)?|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|sqlite3?|dump|bak)|\.bash_history|shadow|passwd)$"
+    r"|credentials(?:\.json)?|[^/]{1,255}\.(?:pem|key|p12|pfx|jks|keystore|kdbx|sqlite3?|dump|bak)|\.bash_history|shadow|passwd)$"
     r"|(?:^|/)\.(?:ssh|aws|gnupg|kube|docker|config/gcloud|git)(?:/|$)"
 )
 SECRET_VARIABLE = r"\$\{?\w*(?:TOKEN|SECRET|PASSW|KEY|CREDENTIAL|DATABASE_URL|SESSION|COOKIE)\w*"

@@ -484,7 +484,7 @@ class Judge:
             pattern = os.path.basename(place)
             if any(fnmatch.fnmatchcase(each, pattern) for each in GIT_OR_HOOKS) and pattern.startswith("."):
                 return f"{shown(path)} matches .git"
-            if re.search(r"\w", re.sub(r"\[[^\]]*\]", "", pattern)):
+            if re.search(r"\w", re.sub(r"\[[^\]]{0,99}\]", "", pattern)):
                 break
             place = os.path.dirname(place)  # a pattern that matches everything
         if place.startswith("/proc/"):  # links there lead elsewhere for each process

@@ -25,7 +25,7 @@ from llxprt_hooks.recipes.collection.parts.call_commands import (
     folders_of,
     quoted,
 )
-from llxprt_hooks.recipes.collection.parts.call_paths import MAX_PATH, named_texts, paths_in
+from llxprt_hooks.recipes.collection.parts.call_paths import MAX_PATH, NOT_PATHS, named_texts, paths_in
 from llxprt_hooks.recipes.collection.parts.fail_closed import decide
 from llxprt_hooks.recipes.collection.parts.reading_tools import READING_TOOLS
 
@@ -34,7 +34,7 @@ SECRET = [".env", ".env.*", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks
           "id_dsa", "id_ecdsa", "id_ed25519", ".netrc", ".pgpass", ".pypirc", ".npmrc", ".htpasswd", ".vault-token",
           "credentials.json", "service-account*.json", "secrets.yml", "secrets.yaml", ".git-credentials",
           ".ssh/*", ".gnupg/*", ".aws/*", ".kube/config", ".docker/config.json"]  # fmt: skip
-NOT_SECRET = [".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub"]
+NOT_SECRET = [".env.example*", ".env.sample*", ".env.template*", ".env.dist*", "*.pub"]
 
 # May be read but not written: files that other programs maintain, the git history, and the hooks themselves.
 READ_ONLY = ["package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb",
@@ -50,7 +50,10 @@ WRITING_PROGRAMS = {"rm", "mv", "cp", "tee", "truncate", "dd", "ln", "install", 
                     "unlink", "shred", "patch", "sed", "perl", "ed", "ex", "vi", "vim", "nvim", "nano", "python",
                     "python3", "node", "ruby", "php", "awk", "gawk", "sponge", "tar", "unzip", "split", "rename",
                     "rmdir", "mkdir", "curl", "wget", "scp", "jq", "yq", "sh", "bash", "busybox", "bsdtar", "cpio",
-                    "sqlite3", "chattr", "setfacl", "crudini", "git-apply", "ditto", "mkfifo"}  # fmt: skip
+                    "sqlite3", "chattr", "setfacl", "crudini", "git-apply", "ditto", "mkfifo", "sort", "shuf", "uniq",
+                    "xxd", "gzip", "gunzip", "bzip2", "xz", "zstd", "openssl", "gcc", "cc", "clang", "zip", "7z",
+                    "link", "csplit", "script", "ar", "pax", "gpg", "objcopy", "iconv", "pandoc", "lua", "deno",
+                    "bun", "tclsh", "expect", "emacs", "find", "fd"}  # fmt: skip
 WRAPPERS = {"sudo", "env", "command", "exec", "nohup", "time", "xargs", "then", "do", "else", "if", "while", "!", "{"}
 GIT_WRITES = {"rm", "mv", "checkout", "restore", "apply", "am", "clean", "config"}
 # Programs that only say or ask for names; for these the words do not count, but redirections do.
@@ -64,7 +67,7 @@ PROJECT = os.environ.get("LLXPRT_PROJECT_DIR") or os.getcwd()
 
 def wild(pattern: str, name: str) -> bool:
     """Whether a pattern matches a name. Linear for each star; [ … ] counts as any character."""
-    pattern = re.sub(r"\[[^\]]*\]", "?", pattern)
+    pattern = re.sub(r"\[(?:\[:\w{1,9}:\]|[^\]]){0,99}\]", "?", pattern)
     at, index, star, mark = 0, 0, -1, 0
     while index < len(name):
         if at < len(pattern) and pattern[at] in (name[index], "?"):
@@ -178,9 +181,17 @@ def braces(word: str, most: int = 64) -> list[str]:
     return done + waiting
 
 
+def with_values(text: str) -> str:
+    """The text with the values of variables that it sets once, and with the defaults of others, in their place."""
+    found = re.findall(r"(?:^|[\s;&|(])(\w{1,50})=[\"']?([^\s;&|()$`\"']{0,200})", text)
+    values = {name: value for name, value in found if sum(name == other for other, _ in found[:200]) == 1}
+    text = re.sub(r"\$\{\w+:?[-=+]([^{}$]*)\}", r"\1", text)
+    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", lambda at: values.get(at.group(1) or at.group(2), at.group()), text)
+
+
 def commands(text: str) -> collections.abc.Iterator[tuple[list[str], list[str], list[str]]]:
     """The parts of a command line between separators, each as its words and as the words after < and >."""
-    text = re.sub(r"\$\{[^{}]*\}|\$\w+|\$[@*?#!]", "\ufdd0", text.replace("$'", "'").replace('$"', '"'))
+    text = re.sub(r"\$\{[^{}]*\}|\$\w+|\$[@*?#!]", "\ufdd0", with_values(text.replace("$'", "'").replace('$"', '"')))
     for seen in {text, re.sub(r"[\"'\\]", "", text), re.sub(r"[\"'\\]", "", decoded(text))}:
         for part in re.split(r"[;&\n`()]+|\|+", seen):
             written = re.findall(r">\|?\s*[\"']?([^\s\"'<>]+)", part)
@@ -201,6 +212,12 @@ def pattern_matches(word: str, folder: str, writing: bool) -> str | None:
     """The protection of a file that a word with a pattern or an expansion in it may name."""
     pattern = word.replace("\ufdd0", "*")
     last = pattern.rstrip("/").rpartition("/")[2].casefold()
+    folders = [".ssh", ".aws", ".gnupg", ".kube", *([".llxprt", ".git"] if writing else [])]
+    for part in pattern.casefold().split("/")[:-1]:
+        named = next((each for each in folders if re.match(r"\.|\[", part) and wild(part, each)), None)
+        if named and re.search(r"[*?\[]", part):
+            shown = word.replace(chr(0xFDD0), "…")
+            return f"{shown} may lead to {named}, which is protected: name the files that you mean"
     if "\ufdd0" in word and not re.search(r"\w", last):
         return None  # nothing but a variable
     beginning = re.split(r"[*?]", last)[0]
@@ -251,6 +268,10 @@ def reads_folder(program: str, rest: list[str], text: str, folder: str) -> str |
                 if os.path.isdir(os.path.join(folder, place)):
                     return shows_secret(operands[0].replace("\ufdd0", "."), os.path.join(folder, place))
         return None
+    if program == "git" and "--no-index" in rest:
+        return shows_secret((operands[1:2] or ["."])[0] if "grep" in operands else ".", folder)
+    if program in ("diff", "colordiff") and any(re.match(r"-\w*r|--recursive", word) for word in rest):
+        program = "cp"
     if program == "find" and not re.search(r"-(?:exec|ok)|xargs", text):
         return None
     if program == "find" and re.search(r"-i?(?:name|path)\s", text):
@@ -263,16 +284,30 @@ def reads_folder(program: str, rest: list[str], text: str, folder: str) -> str |
     return None
 
 
+def shows_hidden(text: str, folder: str) -> str | None:
+    """Why a command is blocked that reads all files of a folder, also those whose names begin with a dot."""
+    all_names = re.search(r"\bdotglob\b|\bGLOBIGNORE=|\bglob_?dots\b", text, re.IGNORECASE)
+    lists = re.search(r"\bls\s+-\w*[aAf]|\bfd\b.{0,80}-\w*H|\bgit\s+ls-files\b.{0,80}-o|\bprintf\b.{0,80}\.\*", text)
+    hands_on = re.search(r"\bxargs\b|\bwhile\s+read\b|\bparallel\b|\$\(|`", text)
+    if all_names or (lists and hands_on):
+        below = secrets_below(os.path.realpath(folder))
+        return f"it may read {os.path.relpath(below[0], PROJECT)}: name the files that you mean" if below else None
+    return None
+
+
 def check_command(text: str, folder: str) -> str | None:
     if len(text) > MAX_COMMAND:
         return "this command is too long to be checked"
     if OWN_COMMANDS.search(text):
         return "only the user may turn the hooks of this agent on or off"
+    if hidden := shows_hidden(text, folder):
+        return hidden
     seen = set()
     # Names may be handed on, and files be written, by another part of the command than the one that names them.
     hands_on = re.search(r"\bxargs\b|\$\(|`", text)
     elsewhere = re.search(
-        r"\b(?:python[\d.]*|node|perl|ruby|php)\s[^|;&]{0,200}-\w{0,9}[ceEpr]\b|>\s*[\"']?\$|-delete\b", text
+        r"\b(?:python[\d.]*|node|perl|ruby|php)\s[^|;&]{0,200}-\w{0,9}[ceEpr]\b|>\s*[\"']?\$|-delete\b|\bwritefile\b",
+        text,
     )
     elsewhere = elsewhere or re.search(
         r"\bxargs\b[^|;&]{0,200}\b(?:rm|mv|cp|sed|tee|truncate|chmod|unlink|shred)\b", text
@@ -283,17 +318,18 @@ def check_command(text: str, folder: str) -> str | None:
         if key in seen:
             continue
         seen.add(key)
-        if program in ("cd", "pushd") and rest:
-            folder = os.path.normpath(os.path.join(folder, os.path.expanduser(rest[-1])))
+        targets = [each for each in rest if each not in written and not re.match(r"-|\d+$", each)]
+        if program in ("cd", "pushd", "chdir") and targets:
+            folder = os.path.normpath(os.path.join(folder, os.path.expanduser(targets[0])))
             if inside := protection(folder, folder, writing=False):
                 return inside
             continue
         git_action = next((word for word in rest if not word.startswith("-")), "") if program == "git" else ""
         writes = any(os.path.basename(word) in WRITING_PROGRAMS for word in words) and program not in NAMES_ONLY
         writes = git_action in GIT_WRITES if program == "git" else writes and program not in ("grep", "egrep", "rg")
-        writes = writes or bool(elsewhere)
+        writes = writes or bool(elsewhere) or any(word.startswith(("-fprint", "-fls")) for word in rest)
         names_only = (program in NAMES_ONLY and not hands_on) or git_action in GIT_NAMES_ONLY or "--cached" in rest
-        names_only = names_only or (program == "find" and not re.search(r"-(?:exec|ok|delete)|xargs", text))
+        names_only = names_only or (program == "find" and not re.search(r"-(?:exec|ok|delete|fprint|fls)|xargs", text))
         for word in dict.fromkeys([*written, *read] if names_only else words):
             if reason := word_protection(word, folder, writes or word in written):
                 return reason
@@ -311,8 +347,15 @@ def judge(tool: str, given: dict[str, object], folder: str) -> str | None:
     """Why a call is blocked, or None."""
     writing = tool.lower() not in READING_TOOLS
     for path in paths_in(given, folder):
-        if reason := protection(path, folder, writing):
+        check = word_protection if re.search(r"[*?\[]", path) else protection
+        if reason := check(path, folder, writing):
             return reason
+    for name, text in named_texts(given):
+        is_address = "://" in text or not re.search(r"[@:=]", text) or not re.fullmatch(r"\S{2,300}", text)
+        if not is_address and not name.endswith(NOT_PATHS):
+            for part in meanings(text):
+                if not re.search(r"[*?\[]", part) and (reason := protection(part, folder, writing=False)):
+                    return reason
     try:
         places = folders_of(given, folder)
         lines = command_lines(tool, given)
