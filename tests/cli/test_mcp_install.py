@@ -50,15 +50,17 @@ def test_install_and_uninstall(client: str, sandbox: Project) -> None:
     done = run(sandbox, "--install", client, "--yes")
     assert done.returncode == 0
     assert '-    "bare": { "command": "./server" },' in done.stdout
-    assert "skipped remote" in done.stderr
-    options = ["mcp-proxy", "-C", str(sandbox.root), "--server-name"]
+    assert "skipped remote, which is NOT covered" in done.stderr
+    assert "No BeforeTool or AfterTool hook is configured" in done.stdout
+    assert str(sandbox.root) not in file.read_text()
+    options = ["mcp-proxy", "-C", ".", "--server-name"]
     assert servers(file, key) == {
         "shop": {
-            "command": PROGRAM,
+            "command": "llxprt-hooks",
             "args": [*options, "shop", "--", "npx", "-y", "shop-server"],
             "env": {"A": "1"},
         },
-        "bare": {"command": PROGRAM, "args": [*options, "bare", "--", "./server"]},
+        "bare": {"command": "llxprt-hooks", "args": [*options, "bare", "--", "./server"]},
         "remote": {"url": "https://example.com/mcp"},
     }
     assert "// the team's servers" in file.read_text()
@@ -98,6 +100,23 @@ def test_the_users_file_is_used_where_the_project_has_none(sandbox: Project) -> 
     assert PROGRAM in file.read_text()
 
 
+def test_install_shows_which_hook_guards_what(sandbox: Project) -> None:
+    hook = {"type": "command", "command": "true"}
+    matchers = {"all": "*", "own": "^refund$", "named": "^mcp__shop__", "other": "mcp__shp__refund"}
+    groups = [{"matcher": text, "hooks": [{**hook, "name": name}]} for name, text in matchers.items()]
+    sandbox.configure(BeforeTool=groups)
+    sandbox.approve()
+    sandbox.write(".mcp.json", CONFIGURATION.replace("KEY", "mcpServers"))
+    printed = run(sandbox, "--install", "claude", "--yes").stdout
+    for line in (
+        "BeforeTool all: every tool of each server",
+        "BeforeTool own: tools that match `^refund$`, of each server",
+        "BeforeTool named: tools that match `^mcp__shop__`, of shop",
+        "BeforeTool other: NOTHING: `mcp__shp__refund` names another server",
+    ):
+        assert line in printed
+
+
 @pytest.mark.parametrize(("content", "said"), [(None, "does not exist"), ("{", "expected"), ("[]", "Nothing to do")])
 def test_files_that_cannot_be_changed(content: str | None, said: str, sandbox: Project) -> None:
     if content is not None:
@@ -119,11 +138,11 @@ def test_the_installed_command_works(sandbox: Project) -> None:
     server = servers(file, "mcpServers")["echo"]
     line = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"buy"}}\n'
     done = subprocess.run(
-        [server["command"], *server["args"]],
+        [PROGRAM, *server["args"]],
         input=line,
         capture_output=True,
         text=True,
         env=sandbox.environment(),
-        cwd="/",
+        cwd=sandbox.root,
     )
     assert json.loads(done.stdout)["result"]["content"][0]["text"] == "not here"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -18,10 +19,13 @@ from llxprt_hooks.cli.options import directory_option, require_option, unguarded
 from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
+from llxprt_hooks.commands.list import take_inventory
+from llxprt_hooks.events import TOOL_EVENTS
 from llxprt_hooks.integrations.proxy.mcp_install import CLIENTS, installed, this_program, uninstalled
 from llxprt_hooks.integrations.proxy.mcp_stdio import run_proxy
 from llxprt_hooks.settings.document import ChangedMeanwhileError, rewrite
 from llxprt_hooks.settings.jsonc import JsoncError
+from llxprt_hooks.settings.matcher import is_for_all, trimmed
 
 if TYPE_CHECKING:
     from llxprt_hooks.hooks import Hooks
@@ -111,22 +115,53 @@ def _edit_client(name: str, directory: str, *, remove: bool, ask: bool) -> int:
     file = client.file(project)
     try:
         before = file.read_text("utf-8")
-        change = uninstalled(before, client.key) if remove else installed(before, client.key, project, this_program())
+        is_shared = file == project / client.project_file and project != Path.home()
+        folder, program = (".", ["llxprt-hooks"]) if is_shared else (str(project), this_program())
+        change = uninstalled(before, client.key) if remove else installed(before, client.key, folder, program)
     except FileNotFoundError:
         raise click.ClickException(f"{file} does not exist: add an MCP server to {name} first.") from None
     except (OSError, UnicodeError, JsoncError) as error:
         raise click.ClickException(f"{file}: {error}") from error
     for skipped in change.skipped:
-        warn(f"skipped {skipped}")
+        warn(
+            f"skipped {skipped}, which is NOT covered: {name} starts no command for it, so no hook sees its tools. "
+            "For a server with a URL, use the FastMCP middleware"
+        )
     if not change.changed:
         click.echo(f"Nothing to do in {file}.", err=True)
         return ExitStatus.OK
     lines = difflib.unified_diff(before.splitlines(), change.text.splitlines(), str(file), str(file), lineterm="")
     print_diff(stdout_console(), lines)
+    if not remove:
+        _show_guards(directory, change.changed)
+        if is_shared and shutil.which("llxprt-hooks") is None:
+            warn("llxprt-hooks is not on your PATH, so the client would not find it")
     _confirm(file, ask=ask)
     backup = _write(file, before, change.text)
     click.echo(f"Changed {file}; the former version is {backup}. Restart {name}.", err=True)
     return ExitStatus.OK
+
+
+def _show_guards(directory: str, servers: tuple[str, ...]) -> None:
+    """Print which hooks guard the tools of servers, by the names that the tools will have."""
+    inventory = take_inventory(directory)
+    tool_hooks = [item for event in TOOL_EVENTS for item in inventory.for_event(event)]
+    click.echo(f"Hooks for the tools of {escape_for_terminal(', '.join(servers))}:" if tool_hooks else _NO_TOOL_HOOKS)
+    for item in tool_hooks:
+        matcher = trimmed(item.definition.matcher)
+        named = set(_SERVER.findall(matcher))
+        if is_for_all(matcher):
+            guards = "every tool of each server"
+        elif named and named.isdisjoint(servers):
+            guards = f"NOTHING: `{matcher}` names another server"
+        else:
+            guards = f"tools that match `{matcher}`, of {', '.join(sorted(named & {*servers})) or 'each server'}"
+        state = "" if inventory.runs(item) else f" ({inventory.state(item)}: the proxy will not start)"
+        click.echo(escape_for_terminal(f"  {item.definition.event_name} {item.name}: {guards}{state}"))
+
+
+_NO_TOOL_HOOKS = "No BeforeTool or AfterTool hook is configured, so nothing will be checked."
+_SERVER = re.compile(r"mcp__(\w+?)__")
 
 
 def _confirm(file: Path, *, ask: bool) -> None:

@@ -49,17 +49,17 @@ class EditedConfiguration:
     text: str
     changed: tuple[str, ...]
     skipped: tuple[str, ...]
-    """Servers without a command, each with the reason."""
+    """Servers that the client does not start itself."""
 
 
-def installed(text: str, key: str, project: Path, program: Sequence[str]) -> EditedConfiguration:
+def installed(text: str, key: str, folder: str, program: Sequence[str]) -> EditedConfiguration:
     """Return a configuration in which the proxy starts each server. ``program`` starts ``llxprt-hooks``."""
     edits, changed, skipped = [], [], []
     for name, node, words in _servers(text, key):
         if not words:
-            skipped.append(f"{name}: it has no command")
+            skipped.append(name)
         elif _behind_proxy(words) is None:
-            edits += _edits(node, [*program, COMMAND, "-C", str(project), "--server-name", name, "--", *words])
+            edits += _edits(node, [*program, COMMAND, "-C", folder, "--server-name", name, "--", *words])
             changed.append(name)
     return EditedConfiguration(_applied(text, edits), tuple(changed), tuple(skipped))
 
