@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.engine.results import ProcessedHookResult as ProcessedHookResult
     from llxprt_hooks.core.engine.session import Session as Session
     from llxprt_hooks.core.engine.session import StopRequested as StopRequested
+    from llxprt_hooks.core.engine.session import current_session as current_session
     from llxprt_hooks.core.engine.system import HookSystem as HookSystem
     from llxprt_hooks.core.engine.system import HookSystemNotInitializedError as HookSystemNotInitializedError
     from llxprt_hooks.core.engine.system import HookSystemStatus as HookSystemStatus
@@ -151,7 +152,7 @@ _EXPORTS = {
     "core.engine.registry": "HookRegistry HookRegistryEntry HookRegistryNotInitializedError",
     "core.engine.results": "AggregatedHookResult HookExecutionError HookExecutionResult HookStageError "
     "ProcessedHookResult",
-    "core.engine.session": "Session StopRequested",
+    "core.engine.session": "Session StopRequested current_session",
     "core.engine.system": "HookSystem HookSystemNotInitializedError HookSystemStatus",
     "events": "HookEventName NotificationType PreCompressTrigger SessionEndReason SessionStartSource UnknownEventError",
     "hooks": "Hooks SyncHooks",

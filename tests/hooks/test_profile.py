@@ -14,15 +14,19 @@ from llxprt_hooks import (
     Approval,
     ApprovalRequest,
     Config,
+    DefaultHookOutput,
     Hooks,
     StopRequested,
     TurnEnd,
     TurnResult,
     ask,
+    change_request,
     context,
     deny,
+    message,
     replace_answer,
     replace_result,
+    restrict,
     rewrite,
     stop,
 )
@@ -444,6 +448,21 @@ async def test_a_blocked_answer_is_replaced_by_the_reason_and_calls_nothing() ->
     refused = await answered("full")
     assert (refused["content"], refused.get("tool_calls")) == ("unsafe", None)
     assert await answered("standard") == message
+
+
+@pytest.mark.parametrize(
+    ("reply", "output"),
+    [
+        (change_request(model="small"), {"hookSpecificOutput": {"llm_request": {"model": "small"}}}),
+        (
+            restrict("glob", mode="ANY"),
+            {"hookSpecificOutput": {"toolConfig": {"mode": "ANY", "allowedFunctionNames": ["glob"]}}},
+        ),
+        (message("be brief"), {"systemMessage": "be brief"}),
+    ],
+)
+def test_helpers_write_what_a_script_would_print(reply: Mapping[str, Any], output: Mapping[str, Any]) -> None:
+    assert DefaultHookOutput(reply).to_dict() == output
 
 
 # What holds for every event.

@@ -127,6 +127,7 @@ class TestEnvironment:
         environment = await self.environment(folder, dump if plain else f"{dump} # dump")
 
         expected = {**os.environb, **dict.fromkeys(map(os.fsencode, VARIABLES), os.fsencode(folder))}
+        assert b"/.llxprt/sessions/" in environment.pop(b"LLXPRT_SESSION_DIR")
         for name in self.shells_own:
             environment.pop(name, None)
             expected.pop(name, None)

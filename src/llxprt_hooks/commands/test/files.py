@@ -11,7 +11,7 @@ import regress
 
 from llxprt_hooks._support.text import closest
 from llxprt_hooks.commands.fire import InvalidInputError, LoadedHooks
-from llxprt_hooks.commands.test.run import DECISIONS, Expectation, HookTest, TestResult, complete_input
+from llxprt_hooks.commands.test.run import DECISIONS, Expectation, HookTest, TestResult, complete_input, is_file_name
 from llxprt_hooks.commands.validate.json_schema import object_schema, schema_header
 from llxprt_hooks.core.protocol.inputs import BASE_FIELDS
 from llxprt_hooks.events import HookEventName
@@ -121,6 +121,7 @@ TEST: Final = Shape(
         "input": Field(_FIELDS, "The event's own fields. Missing ones get example values.", required=True),
         "hook": Field(_WORDS, "The only hook to run, by its name; else all that match."),
         "env": Field(_FIELDS, "Variables that hooks get; null for one that is not set."),
+        "state": Field(_FIELDS, "Files in the session's folder, by name, with their text."),
         "expect": Field(_EXPECT, _EXPECT.description),
     },
 )
@@ -148,7 +149,7 @@ class _TestReader:
         for misfit in misfits(TEST, node, _reason_may_be_text):
             if misfit.member is None or not misfit.shape.open:
                 self._report(misfit.member.key_start if misfit.member else misfit.node.start, self._words(misfit))
-        self._check_own_rules(node.at("env"), node.at("expect", "reason"))
+        self._check_own_rules(node.at("env"), node.at("state"), node.at("expect", "reason"))
         event, hook_input = node.at("event"), node.at("input")
         known = HookEventName(event.scalar) if event and event.scalar in tuple(HookEventName) else None
         complete = self._input(hook_input, known) if hook_input and known else {}
@@ -157,7 +158,7 @@ class _TestReader:
         file, line, given = self._document.file, self._document.problem_at(node.start, "").line, node.to_value()
         expect = Expectation(**given["expect"]) if "expect" in given else None
         name, hook, env = given.get("name", f"test {number}"), given.get("hook"), given.get("env", {})
-        return HookTest(file, line, name, known, complete, hook, env, expect, node)
+        return HookTest(file, line, name, known, complete, hook, env, expect, node, given.get("state", {}))
 
     def _words(self, misfit: Misfit) -> str:
         declared, key, words = misfit.declared, misfit.key, misfit.words(self._document)
@@ -170,12 +171,16 @@ class _TestReader:
             return f"unknown {key} `{given}`{_hint(given, declared.choices, f'{key}s')}"
         return words
 
-    def _check_own_rules(self, env: Node | None, reason: Node | None) -> None:
+    def _check_own_rules(self, env: Node | None, state: Node | None, reason: Node | None) -> None:
         """Report what fits the declaration, and is still wrong."""
         for member in env.members if env else ():
             if member.value.kind not in (Kind.STRING, Kind.NULL):
                 words = f"`{member.key}` must be a string, or null for a variable that is not set"
                 self._report(member.value.start, words)
+        for member in state.members if state else ():
+            if member.value.kind is not Kind.STRING or not is_file_name(member.key):
+                words = f"`{member.key}` in `state` must be the name of a file, with its text"
+                self._report(member.key_start, words)
         if reason and reason.kind is Kind.OBJECT and len(reason.members) != 1:
             self._report(reason.start, "`reason` needs either `contains` or `matches`")
 
@@ -208,6 +213,7 @@ def hooktest_schema() -> dict[str, Any]:
     """Return a JSON Schema of test files, for editors."""
     test = object_schema(TEST)
     test["properties"]["env"]["additionalProperties"] = {"type": ["string", "null"]}
+    test["properties"]["state"]["additionalProperties"] = {"type": "string"}
     expected = test["properties"]["expect"]["properties"]
     described = {**expected["reason"], "minProperties": 1, "maxProperties": 1}
     expected["reason"] = {"description": described.pop("description"), "anyOf": [{"type": "string"}, described]}

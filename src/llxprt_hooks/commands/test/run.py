@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import regress
 
 from llxprt_hooks.commands.fire import InvalidInputError, LoadedHooks, Trial, sample_input
+from llxprt_hooks.core.engine import session_memory
 from llxprt_hooks.core.protocol.inputs import input_problem
 from llxprt_hooks.settings.levels import FOLDER, Level, is_inside, settings_file, user_folder
 from llxprt_hooks.settings.trust.status import approved_by_environment
@@ -120,6 +122,8 @@ class HookTest:
     expect: Expectation | None
     """None: not recorded yet."""
     node: Node = field(repr=False)
+    state: Mapping[str, str] = field(default_factory=dict)
+    """The content of the session's folder, by file name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +197,8 @@ async def run_test(hooks: LoadedHooks, test: HookTest) -> TestResult:
     """Run the hooks of a project for a test. Its variables are used only if its file is approved (D-90)."""
     if test.env and not is_approved(hooks, test.file):
         return TestResult(test, TestRun(Outcome(Decision.NONE, None, {}), [NOT_APPROVED], [], 0.0))
-    return TestResult(test, await fire_for_test(hooks, test.event, test.hook_input, hook=test.hook, env=test.env))
+    fired = fire_for_test(hooks, test.event, test.hook_input, hook=test.hook, env=test.env, state=test.state)
+    return TestResult(test, await fired)
 
 
 NOT_APPROVED: Final = (
@@ -221,15 +226,35 @@ async def fire_for_test(
     *,
     hook: str | None = None,
     env: Mapping[str, str | None],
+    state: Mapping[str, str] | None = None,
 ) -> TestRun:
-    """Fire an event at the hooks of a project, or at one of them. Hooks that only observe count like any other."""
+    """Fire an event at the hooks of a project, or at one of them. Hooks that only observe count like any other.
+
+    The session's folder is one of its own, with ``state`` in it.
+    """
     chosen = (hooks.only(hook) if hook else hooks).enforcing()
     started = time.perf_counter()
-    with _variables(env):
+    with _variables(env), _session_state(state or {}, hook_input):
         trial = await chosen.fire(event, hook_input)
     duration = (time.perf_counter() - started) * 1000
     failures = [*_failures(trial), *([] if trial.running else [why_no_hook_ran(trial, hook)])]
     return TestRun(Outcome.of(trial), failures, [result.hook_config.identity for result in trial.results], duration)
+
+
+def is_file_name(name: str) -> bool:
+    """Whether a name can be that of a file in the session's folder, and of nothing outside of it."""
+    return bool(name) and name not in (".", "..") and not {"/", "\0"} & set(name)
+
+
+@contextmanager
+def _session_state(state: Mapping[str, str], hook_input: Mapping[str, Any]) -> Iterator[None]:
+    with TemporaryDirectory(prefix="llxprt-hooks-") as root, session_memory.kept_below(Path(root)):
+        folder = Path(session_memory.folder_of(str(hook_input.get("session_id", ""))))
+        if state:
+            folder.mkdir(mode=0o700)
+        for name, text in state.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        yield
 
 
 def complete_input(event: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,9 @@ from weakref import WeakKeyDictionary
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core import loops
 from llxprt_hooks.core.calls.lookup import plan_for
+from llxprt_hooks.core.engine import session_memory
 from llxprt_hooks.core.engine.event_handler import event_fields
+from llxprt_hooks.core.engine.session import current_session
 from llxprt_hooks.core.protocol.inputs import input_problem, name_text
 from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 
@@ -88,6 +90,7 @@ def _start(config: CallerConfig, event_name: HookEventName, fields: dict[str, An
         subject = name_text(fields.get(spec.matched_field)) if spec.matched_field else None
         plan = plan_for(config, event_name, subject)
         if plan is None:
+            session_memory.at_event(event_name, fields, (current_session(config) or config).session_id)
             return
         if plan.acts and event_name.spec.if_acting is not None:
             _warn_of_lost_answers(config, event_name)

@@ -81,9 +81,7 @@ class TurnResult(Generic[T]):
 def start_session(config: CallerConfig, session: Session, source: str = SessionStartSource.STARTUP) -> None:
     """Fire SessionStart in the session of the current context. What hooks that act add waits for the first prompt."""
     plan = plan_for(config, HookEventName.SESSION_START, source)
-    if plan is None:
-        return
-    if plan.acts:
+    if plan is not None and plan.acts:
         session.start = loops.submit(_fired(plan, source))
     else:
         observe_detached(config, HookEventName.SESSION_START, source=source)

@@ -17,6 +17,7 @@ from llxprt_hooks._support.json_codec import PAYLOAD_DEPTH, why_hidden
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.stamps import new_id, timestamp
 from llxprt_hooks.core import loops
+from llxprt_hooks.core.engine import session_memory
 from llxprt_hooks.core.engine.observer import EventEnded, EventStarted, notify
 from llxprt_hooks.core.engine.reporting import report_end, report_hooks, report_start
 from llxprt_hooks.core.engine.results import (
@@ -30,6 +31,7 @@ from llxprt_hooks.core.engine.results import (
 from llxprt_hooks.core.engine.session import current_session
 from llxprt_hooks.core.protocol.exit_codes import cannot_run_block, fail_closed_block
 from llxprt_hooks.core.protocol.model_outputs import make_output
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.process import is_out_of_stack
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.engine.results import HookExecutionResult
     from llxprt_hooks.core.engine.runner import HookRunner
     from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
-    from llxprt_hooks.events import EventSpec, HookEventName
+    from llxprt_hooks.events import EventSpec
     from llxprt_hooks.settings.definitions import HookConfig
 
 
@@ -154,12 +156,16 @@ class ExecutionPlan:
             if self._must_show_all and (why := why_hidden(hook_input)) is not None:
                 raise HiddenError(why)
             stage = "execution"
+            if event_name is HookEventName.SESSION_START:
+                session_memory.at_event(event_name, hook_input, hook_input["session_id"])
             event_id = self._report_start(engine, hook_input)
             started = time.perf_counter()
             runner = engine.runner
             execute = runner.execute_hooks_sequential if self.sequential else runner.execute_hooks_parallel
             results = await execute(self.hook_configs, event_name, hook_input, event_id, extras)
             wall_time = (time.perf_counter() - started) * 1000
+            if event_name is HookEventName.SESSION_END:
+                session_memory.at_event(event_name, hook_input, hook_input["session_id"])
             stage = "aggregation"
             aggregated = engine.aggregator.aggregate_results(results, event_name)
             if self._must_show_all and (output := aggregated.final_output) is not None:

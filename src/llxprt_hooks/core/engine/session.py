@@ -10,9 +10,10 @@ import threading
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.core.engine import session_memory
 from llxprt_hooks.model.restriction import Restriction
 
 if TYPE_CHECKING:
@@ -85,6 +86,11 @@ class Session:
         self._conversation = _Conversation()
         self._notes = _Notes()
         self._stop = _Stop()
+
+    @property
+    def directory(self) -> str | None:
+        """The private folder that all hooks of the session share (D-56); None if there cannot be one."""
+        return session_memory.open_folder(self.session_id)
 
     @property
     def approved(self) -> set[str]:
@@ -222,9 +228,34 @@ class _Entered:
 _current: ContextVar[_Entered | None] = ContextVar("llxprt_hooks_session", default=None)
 
 
-def current_session(config: object) -> Session | None:
-    """Return the innermost session of a configuration in this context."""
+class HookedSession:
+    """The session of the event that a function hook is called for."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+
+    @property
+    def directory(self) -> str | None:
+        """The private folder that all hooks of the session share (D-56); None if there cannot be one."""
+        return session_memory.open_folder(self.session_id)
+
+
+hooked_session: ContextVar[HookedSession | None] = ContextVar("llxprt_hooks_hooked_session", default=None)
+_ANY = object()
+
+
+@overload
+def current_session() -> Session | HookedSession | None: ...
+@overload
+def current_session(config: object) -> Session | None: ...
+def current_session(config: object = _ANY) -> Session | HookedSession | None:
+    """Return the innermost session of a configuration in this context.
+
+    Without a configuration: in a function hook, the session of its event, else the innermost session of any.
+    """
     entered = _current.get()
+    if config is _ANY:
+        return hooked_session.get() or (None if entered is None else entered.session)
     while entered is not None:
         if entered.session._config is config:
             return entered.session

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.core.engine import session_memory
 from llxprt_hooks.core.executors.base import Executor
 from llxprt_hooks.core.protocol.exit_codes import cannot_run_block
 from llxprt_hooks.process import Child, SpawnError, run_child, spawn
@@ -85,11 +86,14 @@ def _start_cold(spec: CommandSpec, run: HookRun, context: SpawnContext) -> Child
     """Start the program directly where no shell is needed, and through the shell where one is."""
     run.check_start()
     command = spec.command
-    start = partial(spawn, stdin=run.payload, cwd=context.directory, output_limit=run.runtime.output_limit)
+    environment = _with_session(context.environment, run)
+    start = partial(
+        spawn, stdin=run.payload, env=environment, cwd=context.directory, output_limit=run.runtime.output_limit
+    )
     direct = context.direct_command(command)
     if direct is not None:
         try:
-            return start(direct.arguments, executable=direct.executable, env=context.environment)
+            return start(direct.arguments, executable=direct.executable)
         except SpawnError as error:  # deleted since the check, for example; the shell has the right error message
             if error.started or error.is_resource_exhaustion or error.is_unsupported:
                 raise
@@ -97,13 +101,13 @@ def _start_cold(spec: CommandSpec, run: HookRun, context: SpawnContext) -> Child
     protected = run.config.scope is not HookScope.PROJECT
     shell = _shell_arguments(command, os.environ.get("PATH"), protected)
     try:
-        return start(shell, env=context.environment)
+        return start(shell)
     except SpawnError as error:
         if error.started or error.is_resource_exhaustion or os.access(shell[0], os.X_OK):
             raise
     _shell_arguments.cache_clear()  # the remembered path of the shell is stale
     shell = _shell_arguments(command, os.environ.get("PATH"), protected)
-    return start(shell, env=context.environment)
+    return start(shell)
 
 
 def _start_warm(spec: CommandSpec, run: HookRun, context: SpawnContext) -> Child | ScriptOffer:
@@ -120,12 +124,18 @@ def _start_warm(spec: CommandSpec, run: HookRun, context: SpawnContext) -> Child
     offer = zygotes.offer(
         python,
         stdin=run.payload,
-        env=context.environment,
+        env=_with_session(context.environment, run),
         cwd=context.directory,
         output_limit=run.runtime.output_limit,
         otherwise=cold,
     )
     return offer or cold()
+
+
+def _with_session(environment: Mapping[str, str], run: HookRun) -> Mapping[str, str]:
+    """The environment with the private folder of the event's session (D-56)."""
+    folder = session_memory.open_folder(str(run.hook_input.get("session_id", "")))
+    return environment if folder is None else {**environment, session_memory.VARIABLE: folder}
 
 
 @lru_cache(maxsize=1024)

@@ -17,6 +17,7 @@ from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.json_codec import read_json, require_stack
 from llxprt_hooks._support.text import one_line
 from llxprt_hooks.core.engine.results import error_text
+from llxprt_hooks.core.engine.session import HookedSession, hooked_session
 from llxprt_hooks.core.executors.base import Executor
 from llxprt_hooks.core.protocol.replies import Reply
 
@@ -54,6 +55,7 @@ class FunctionExecutor(Executor[FunctionSpec]):
     async def run(self, spec: FunctionSpec, run: HookRun) -> HookExecutionResult:
         # What scripts get, and a copy: no function can change what the tool or another hook receives.
         payload: Any = read_json(run.payload())
+        session = hooked_session.set(HookedSession(str(payload.get("session_id", ""))))
         try:
             answer = in_thread(spec.function, payload) if spec.threaded else spec.function(payload)
             if inspect.isawaitable(answer):
@@ -61,6 +63,8 @@ class FunctionExecutor(Executor[FunctionSpec]):
         except RecursionError as error:
             require_stack()  # so that it is the function that recurses too deeply, and not its caller (D-60)
             return run.failed(self.failure(spec, error), error)
+        finally:
+            hooked_session.reset(session)
         return _record(run, answer)
 
     def failure(self, spec: FunctionSpec, error: Exception) -> str:

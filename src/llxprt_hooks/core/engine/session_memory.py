@@ -1,0 +1,95 @@
+"""The private folder of each session, in which hooks keep what they want to know at the session's later events.
+
+All hooks of a session have the same one, in every process of this user. It is outside of the project, so that no
+checkout can fill it, and its name is a digest, so that no session id can choose another place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Final
+
+from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.events import HookEventName, SessionStartSource
+from llxprt_hooks.settings.levels import user_folder
+
+log = debug_logger("session")
+
+VARIABLE: Final = "LLXPRT_SESSION_DIR"
+
+_LIFETIME: Final = 7 * 24 * 3600
+"""Seconds without an event after which a session's folder is removed."""
+
+_BOUNDARIES: Final = (HookEventName.SESSION_START, HookEventName.SESSION_END)
+_ANEW: Final = (SessionStartSource.STARTUP, SessionStartSource.CLEAR)
+
+_used: set[str] = set()
+"""The folders that hooks of this process have had."""
+_other_root: ContextVar[Path | None] = ContextVar("llxprt_hooks_session_root", default=None)
+
+
+def folder_of(session_id: str) -> str:
+    """Return the folder of a session, which may not exist."""
+    digest = hashlib.sha256(session_id.encode(errors="surrogatepass")).hexdigest()
+    return str((_other_root.get() or user_folder() / "sessions") / digest[:32])
+
+
+def open_folder(session_id: str) -> str | None:
+    """Return the folder of a session, created if need be; None if that is impossible."""
+    folder = folder_of(session_id)
+    try:
+        try:
+            os.mkdir(folder, 0o700)  # noqa: PTH102  # called before every hook
+        except FileExistsError:
+            os.utime(folder)
+        except FileNotFoundError:
+            root = os.path.dirname(folder)  # noqa: PTH120
+            os.makedirs(root, 0o700, exist_ok=True)  # noqa: PTH103
+            os.mkdir(folder, 0o700)  # noqa: PTH102
+    except OSError as error:
+        log.debug("the session has no folder: %s", error)
+        return None
+    if folder not in _used:
+        if not _used:
+            remove_old(Path(folder).parent)
+        _used.add(folder)
+    return folder
+
+
+def at_event(event_name: HookEventName, fields: Mapping[str, Any], session_id: object) -> None:
+    """Remove the folder of a session that starts again or has ended, if hooks of this process have had it.
+
+    A session that is resumed or compressed keeps it.
+    """
+    if event_name is HookEventName.SESSION_START and fields.get("source") not in _ANEW:
+        return
+    if event_name not in _BOUNDARIES or not _used:
+        return
+    if (folder := folder_of(str(session_id))) in _used:
+        _used.discard(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_old(root: Path) -> None:
+    """Remove the folders of sessions that have had no event for a week."""
+    with suppress(OSError):
+        for folder in root.iterdir():
+            if time.time() - folder.stat(follow_symlinks=False).st_mtime > _LIFETIME:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def kept_below(root: Path) -> Iterator[None]:
+    """Keep the folders of sessions somewhere else, for tests of hooks."""
+    token = _other_root.set(root)
+    try:
+        yield
+    finally:
+        _other_root.reset(token)

@@ -1,0 +1,127 @@
+"""The private folder that hooks of a session share."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from llxprt_hooks import Config, Hooks, current_session, deny, fire_session_end_hook, fire_session_start_hook, settle
+from llxprt_hooks.core.engine import session_memory
+from tests.support.replies import command_hook
+
+COUNT = 'echo x >> "$LLXPRT_SESSION_DIR/calls"; [ $(wc -l < "$LLXPRT_SESSION_DIR/calls") -le 2 ] || exit 2'
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def config_with(**hooks: str) -> Config:
+    given = {event: [{"hooks": [command_hook(command)]}] for event, command in hooks.items()}
+    return Config(enable_hooks=True, hooks=given)
+
+
+def folders(home: Path) -> list[Path]:
+    return sorted((home / ".llxprt" / "sessions").iterdir())
+
+
+async def called(hooks: Hooks) -> bool:
+    return (await hooks.run_tool("glob", {}, lambda args: "found")).error is None
+
+
+async def test_a_script_keeps_a_budget_per_session(home: Path) -> None:
+    hooks = Hooks(config_with(BeforeTool=COUNT))
+    with hooks.session("s1"):
+        assert [await called(hooks) for _ in range(3)] == [True, True, False]
+    with hooks.session("s2"):
+        assert await called(hooks)
+
+
+async def test_the_folder_is_private_and_its_name_is_not_the_session_s(home: Path) -> None:
+    hooks = Hooks(config_with(BeforeTool='echo x > "$LLXPRT_SESSION_DIR/note"'))
+    with hooks.session("../../escape"):
+        await called(hooks)
+        [folder] = folders(home)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert (folder / "note").read_text() == "x\n"
+        assert "escape" not in folder.name
+
+
+async def test_another_process_finds_the_same_folder(home: Path) -> None:
+    program = "from llxprt_hooks.core.engine.session_memory import open_folder; print(open_folder('s1'))"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+    assert found == session_memory.open_folder("s1")
+
+
+@pytest.mark.parametrize("event", ["Notification", "SessionEnd"])
+async def test_it_is_gone_after_the_end_of_the_session(home: Path, event: str) -> None:
+    config = config_with(BeforeTool="true", **{event: 'ls "$LLXPRT_SESSION_DIR"'})
+    with Hooks(config).session("s1"):
+        await called(Hooks(config))
+        assert len(folders(home)) == 1
+    await settle(config)
+    assert folders(home) == []
+
+
+async def test_it_is_empty_at_a_new_start_and_kept_by_a_resumed_session(home: Path) -> None:
+    config = config_with(BeforeTool='touch "$LLXPRT_SESSION_DIR/$(date +%N)"', SessionStart="true")
+    for source, kept in (("resume", 1), ("compress", 1), ("clear", 0), ("startup", 0)):
+        await called(Hooks(config))
+        [folder] = folders(home)
+        before = len(list(folder.iterdir()))
+        fire_session_start_hook(config, source)  # type: ignore[arg-type]
+        await settle(config)
+        after = len(list(folder.iterdir())) if folder.exists() else 0
+        assert after == (before if kept else 0), source
+
+
+async def test_a_session_without_events_for_a_week_loses_its_folder(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, young = (Path(session_memory.open_folder(name) or "") for name in ("old", "young"))
+    week = time.time() - 8 * 24 * 3600
+    os.utime(old, (week, week))
+    monkeypatch.setattr(session_memory, "_used", set())
+    session_memory.open_folder("new")
+    assert not old.exists()
+    assert young.exists()
+
+
+async def test_functions_have_the_folder_of_the_event_s_session(home: Path) -> None:
+    hooks = Hooks()
+
+    @hooks.on("BeforeTool")
+    def once(payload: dict[str, Any]) -> Any:
+        session = current_session()
+        assert session is not None
+        assert session.directory is not None
+        note = Path(session.directory) / "seen"
+        if note.exists():
+            return deny(f"only once in {session.session_id}")
+        note.touch()
+        return None
+
+    with hooks.session("s1"):
+        assert await called(hooks)
+        assert (await hooks.run_tool("glob", {}, lambda args: "found")).llm_content == "only once in s1"
+    assert current_session() is None
+    assert await called(hooks)  # outside of a session: that of the configuration
+
+
+async def test_hooks_run_where_no_folder_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/dev/null")
+    assert not await called(Hooks(config_with(BeforeTool='[ -z "$LLXPRT_SESSION_DIR" ] && exit 2')))
+
+
+def test_the_end_of_a_session_whose_hooks_never_ran_touches_no_file(home: Path) -> None:
+    fire_session_end_hook(Config(enable_hooks=True, hooks={}))
+    assert not (home / ".llxprt").exists()
