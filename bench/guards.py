@@ -35,7 +35,7 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.recipes import NAMES, find_recipe
 from llxprt_hooks.settings.matcher import compile_matcher
 
-COMMANDS: Final = ("dangerous-commands", "egress")
+COMMANDS: Final = ("dangerous-commands",)
 SECRETS: Final = ("secret-scanning",)
 CALLS: Final = ("dangerous-commands", "protected-files", "secret-scanning", "egress")
 PII: Final = ("pii-redaction",)
