@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -30,6 +31,7 @@ from llxprt_hooks import (
     rewrite,
     stop,
 )
+from llxprt_hooks.core.calls.approval import NobodyToAsk
 
 Answer: TypeAlias = Mapping[str, Any] | Callable[[dict[str, Any]], Mapping[str, Any] | None]
 CLEAR = {"hookSpecificOutput": {"clearContext": True}}
@@ -297,6 +299,28 @@ async def test_nobody_is_asked_about_a_call_that_another_hook_denies() -> None:
     assert (result.decided_by, asked) == (("guard",), [])
 
 
+async def test_a_framework_is_asked_only_where_the_program_has_no_approver() -> None:
+    for approver, reason in ((None, "why (nobody could be asked: the user is away)"), (lambda request: True, None)):
+        hooks = hooks_with(approver=approver, BeforeTool=ask("why"))
+        call = hooks.tool_call("deploy", {"path": "a"})
+        call.approver = away
+        refused = await call.before()
+        assert (refused and refused.llm_content) == reason
+    hooks = hooks_with(BeforeTool=ask("why"))
+    call = hooks.tool_call("deploy", {"path": "a"})
+    call.approver = leave
+    with pytest.raises(OSError, match="later"):  # a framework may leave a call by an exception of its own
+        await call.before()
+
+
+async def leave(request: ApprovalRequest) -> bool:
+    raise OSError("later")
+
+
+async def away(request: ApprovalRequest) -> bool:
+    raise NobodyToAsk("the user is away")
+
+
 async def test_an_approval_for_the_session_covers_the_same_call_only() -> None:
     asked: list[dict[str, Any]] = []
 
@@ -420,6 +444,14 @@ async def test_only_hooks_that_act_get_the_id_of_a_call_and_its_duration() -> No
         assert ids == (["call_7", "call_7"] if profile == "full" else [None, None])
         assert ("duration_ms" in seen["AfterTool"]) is (profile == "full")
         assert "duration_ms" not in seen["BeforeTool"]
+
+
+async def test_the_duration_is_that_of_the_tool_where_no_hook_runs_before_it() -> None:
+    durations: list[int] = []
+    hooks = hooks_with(AfterTool=lambda payload: durations.append(payload["duration_ms"]))
+    started = time.perf_counter()
+    await hooks.run_tool("write_file", {"path": "a"}, tool)
+    assert 0 <= durations[0] <= round((time.perf_counter() - started) * 1000)
 
 
 # Model calls.

@@ -30,6 +30,7 @@ from llxprt_hooks.integrations.unsupported import require_supported, unsupported
 from llxprt_hooks.model import resolve_translator
 
 if TYPE_CHECKING:
+    from llxprt_hooks.core.calls.approval import Approver
     from llxprt_hooks.core.calls.lookup import ModelPlans
     from llxprt_hooks.core.calls.model_call import ModelCallResult
     from llxprt_hooks.core.engine.messages import MessageBus
@@ -61,6 +62,8 @@ class ConfigFields(TypedDict, total=False):
     observer: HookObserver | None
     output_limit: int
     max_processes: int
+    profile: str
+    approver: Approver | None
 
 
 class Integration:
@@ -133,16 +136,24 @@ class Integration:
         run: Callable[[dict[str, Any] | None], Any],
         show: Callable[[Any], ToolResult | None],
         session: Session | None = None,
+        *,
+        tool_use_id: str | None = None,
+        approver: Approver | None = None,
     ) -> ToolRun:
         """Run a framework's tool between its hooks.
 
         ``run`` gets the arguments that hooks changed, or None. ``show`` returns what the tool returned as AfterTool
-        hooks see it, or None if the tool has not finished yet.
+        hooks see it, or None if the tool has not finished yet. ``approver`` is the framework's own way to ask.
         """
-        call = ToolCallHalves(self, tool_name, arguments, session)
+        call = ToolCallHalves(self, tool_name, arguments, session, tool_use_id=tool_use_id, approver=approver)
         if (refused := await call.before()) is not None:
             return ToolRun(refused=refused)
-        outcome = await resolve(run(call.changed))
+        try:
+            outcome = await resolve(run(call.changed))
+        except Exception as error:
+            if (result := await call.raised(error)) is None:
+                raise
+            return ToolRun(result=result)
         shown = show(outcome)
         return ToolRun(outcome, None if shown is None else await call.after(shown))
 
@@ -174,12 +185,21 @@ class ToolCallHalves:
     """What ``Integration.run_tool`` does before and after a tool, for frameworks that call back twice."""
 
     def __init__(
-        self, integration: Integration, tool_name: str, arguments: dict[str, Any], session: Session | None
+        self,
+        integration: Integration,
+        tool_name: str,
+        arguments: dict[str, Any],
+        session: Session | None,
+        *,
+        tool_use_id: str | None = None,
+        approver: Approver | None = None,
     ) -> None:
         self._arguments = arguments
         self._session = session
         with in_session(session):
-            self.hooked = integration.hooks.tool_call(integration.hook_name(tool_name), arguments)
+            name = integration.hook_name(tool_name)
+            self.hooked = integration.hooks.tool_call(name, arguments, tool_use_id=tool_use_id)
+        self.hooked.approver = approver
 
     async def before(self) -> ToolResult | None:
         with in_session(self._session):
@@ -194,6 +214,11 @@ class ToolCallHalves:
     async def after(self, result: ToolResult) -> ToolResult:
         with in_session(self._session):
             return await self.hooked.after(result)
+
+    async def raised(self, error: Exception) -> ToolResult | None:
+        """Run the hooks after a tool that raised. If it returns None, raise the error; else use the result."""
+        with in_session(self._session):
+            return await self.hooked.raised(error)
 
 
 def in_session(session: Session | None) -> AbstractContextManager[object]:

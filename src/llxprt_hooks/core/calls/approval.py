@@ -13,6 +13,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.json_codec import write_json
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core import loops
@@ -57,25 +58,44 @@ Answer: TypeAlias = bool | Approval
 Approver: TypeAlias = Callable[[ApprovalRequest], Answer | Awaitable[Answer]]
 """Decides about a call, for example by asking a person. Hook timeouts do not apply to it."""
 
-_NOBODY: Final = "nobody could be asked: the program has no approver"
+
+class NobodyToAsk(Exception):  # a statement, not an error
+    """What a framework's own approver raises to say why there is nobody whom it could ask."""
+
+
 _REFUSED: Final = "the answer was no"
 
 
-async def refusal(approver: Approver | None, request: ApprovalRequest, session: Session | Detached) -> str | None:
-    """Ask, and return why the call must not run; None if it may."""
+async def refusal(
+    approver: Approver | None, request: ApprovalRequest, session: Session | Detached, own: Approver | None = None
+) -> str | None:
+    """Ask, and return why the call must not run; None if it may.
+
+    ``own`` is the framework's own way to ask, used if the program has no approver. It runs where its caller does, and
+    what it raises passes through: a framework may leave a call that way until the answer is there.
+    """
     if request.digest in session.approved:
         return None
-    if approver is None:
-        return f"{request.reason} ({_NOBODY})"
     try:
-        answer = await _asked(approver, request)
-    except Exception as error:
-        log.warning("the approver failed, so the call is denied: %s", error_text(error), exc_info=True)
-        return f"{request.reason} (nobody could be asked: the approver failed: {error_text(error)})"
+        answer = await (
+            _of_program(approver, request) if own is None or approver is not None else resolve(own(request))
+        )
+    except NobodyToAsk as why:
+        return f"{request.reason} (nobody could be asked: {why})"
     if answer is Approval.FOR_SESSION:
         session.approved.add(request.digest)
         return None
     return None if answer is True else f"{request.reason} ({_REFUSED})"
+
+
+async def _of_program(approver: Approver | None, request: ApprovalRequest) -> Any:
+    if approver is None:
+        raise NobodyToAsk("the program has no approver")
+    try:
+        return await _asked(approver, request)
+    except Exception as error:
+        log.warning("the approver failed, so the call is denied: %s", error_text(error), exc_info=True)
+        raise NobodyToAsk(f"the approver failed: {error_text(error)}") from error
 
 
 async def _asked(approver: Approver, request: ApprovalRequest) -> Any:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from llxprt_hooks.core.calls.lifecycle import observe_detached
+from llxprt_hooks.core.calls.turn import start_session
 from llxprt_hooks.core.engine.session import Session
-from llxprt_hooks.events import HookEventName, SessionEndReason, SessionStartSource
+from llxprt_hooks.events import HookEventName, SessionEndReason
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.system import CallerConfig
@@ -37,7 +38,7 @@ class Sessions:
         self._latest.move_to_end(session_id)
         if latest is None:
             with session.active():
-                observe_detached(self._config, HookEventName.SESSION_START, source=SessionStartSource.STARTUP)
+                start_session(self._config, session)
         if len(self._latest) > _REMEMBERED:
             self._latest.popitem(last=False)
         return session

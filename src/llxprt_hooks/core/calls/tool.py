@@ -20,6 +20,7 @@ from llxprt_hooks.core.protocol.tool_result import RESULT_FIELDS, ToolResult, wi
 from llxprt_hooks.events import HookEventName
 
 if TYPE_CHECKING:
+    from llxprt_hooks.core.calls.approval import Approver
     from llxprt_hooks.core.calls.lookup import ToolPlans
     from llxprt_hooks.core.engine.plan import ExecutionPlan
     from llxprt_hooks.core.engine.results import AggregatedHookResult
@@ -65,7 +66,10 @@ class HookedToolCall:
     the stop of its session, and records new ones on it.
     """
 
-    __slots__ = ("_config", "_output", "_plans", "_session", "_started", "input", "is_approved", "name", "tool_use_id")
+    __slots__ = (
+        "_config", "_output", "_plans", "_session", "_started", "approver", "input", "is_approved", "name",
+        "tool_use_id",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -83,6 +87,8 @@ class HookedToolCall:
         """The arguments; after ``before()``, as hooks changed them."""
         self.tool_use_id = tool_use_id
         """The id that the model or the framework gave the call."""
+        self.approver: Approver | None = None
+        """The framework's own way to ask a person, for a program without an approver."""
         self.is_approved = False
         """After ``before()``: whether a hook that acts, or a person that one asked, said that the tool may run."""
         self._config = config
@@ -119,6 +125,7 @@ class HookedToolCall:
             return ToolResult.failure(refusal, "restricted")
         before, _ = self._planned()
         if before is None:
+            self._started = time.perf_counter()
             return None
         given = self.input
         self.input = own = _own_copy(given, PAYLOAD_DEPTH, {})
@@ -196,7 +203,7 @@ class HookedToolCall:
             session_id=(current_session(self._config) or self._config).session_id,
             tool_use_id=self.tool_use_id,
         )
-        refused = await refusal(self._config.approver, request, self._session)
+        refused = await refusal(self._config.approver, request, self._session, self.approver)
         self.is_approved = refused is None
         return (
             None
