@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.genai import types
 
-from llxprt_hooks import GenerateContentParameters, TranslationError, Turn
+from llxprt_hooks import GenerateContentParameters, HookTranslator, TranslationError, Turn
 from llxprt_hooks.model import resolve_translator
 from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 from llxprt_hooks.model.openai_chat import OpenAIChatTranslator
@@ -408,3 +408,7 @@ def test_a_sample_may_hold_objects_that_cannot_be_copied() -> None:
     request = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "extra_body": {"lock": Lock(), 1: 2}}
 
     check_translator(OpenAIChatTranslator(), [Sample(request)])
+
+
+def test_a_translator_that_does_not_count_hidden_parts_reports_none() -> None:
+    assert HookTranslator.hidden_parts(HookTranslatorGenAIv1(), types.GenerateContentResponse()) == {}

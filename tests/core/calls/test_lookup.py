@@ -22,6 +22,7 @@ from llxprt_hooks import (
     fire_before_tool_hook,
     fire_before_tool_selection_hook,
 )
+from llxprt_hooks.core.calls.lookup import unmatched_hooks
 from tests.support.processes import DEADLINE
 
 if TYPE_CHECKING:
@@ -216,3 +217,10 @@ def test_without_hooks_nothing_is_opened_spawned_imported_or_connected_to(enable
     code = AUDITED % {"enabled": enabled}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=DEADLINE, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_hooks_whose_matchers_match_none_of_the_tools_are_found() -> None:
+    groups = [{"matcher": matcher, "hooks": [{"type": "command", "command": f"echo {matcher}"}]} for matcher in "ab"]
+    config = Config(enable_hooks=True, hooks={"BeforeTool": groups})
+    assert [hook.matcher for hook in unmatched_hooks(config, ["a", "c"])] == ["b"]
+    assert unmatched_hooks(Config(), ["a"]) == []

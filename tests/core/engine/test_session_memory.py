@@ -12,7 +12,16 @@ from typing import Any
 
 import pytest
 
-from llxprt_hooks import Config, Hooks, current_session, deny, fire_session_end_hook, fire_session_start_hook, settle
+from llxprt_hooks import (
+    Config,
+    HookEventName,
+    Hooks,
+    current_session,
+    deny,
+    fire_session_end_hook,
+    fire_session_start_hook,
+    settle,
+)
 from llxprt_hooks.core.engine import session_memory
 from tests.support.replies import command_hook
 
@@ -125,3 +134,16 @@ async def test_hooks_run_where_no_folder_can_be_made(monkeypatch: pytest.MonkeyP
 def test_the_end_of_a_session_whose_hooks_never_ran_touches_no_file(home: Path) -> None:
     fire_session_end_hook(Config(enable_hooks=True, hooks={}))
     assert not (home / ".llxprt").exists()
+
+
+async def test_the_folders_can_be_kept_somewhere_else(home: Path, tmp_path: Path) -> None:
+    with session_memory.kept_below(tmp_path / "elsewhere"):
+        session = Hooks().session("s1")
+        assert Path(session.directory or "").parent == tmp_path / "elsewhere"
+    assert Path(session.directory or "").is_relative_to(home / ".llxprt")
+
+
+def test_other_events_leave_the_folder_alone() -> None:
+    folder = Path(session_memory.open_folder("s1") or "")
+    session_memory.at_event(HookEventName.NOTIFICATION, {}, "s1")
+    assert folder.exists()
