@@ -113,16 +113,21 @@ class Hooks:
 
     # Tools.
 
-    def run_tool(self, name: str, args: dict[str, Any], fn: Execute) -> Coroutine[Any, Any, ToolResult]:
+    def run_tool(
+        self, name: str, args: dict[str, Any], fn: Execute, *, tool_use_id: str | None = None
+    ) -> Coroutine[Any, Any, ToolResult]:
         """Run a tool with its hooks. ``fn`` takes the final arguments; it may be a coroutine function.
 
         A blocked tool does not run; the result has the reason and an ``error``. What ``fn`` raises passes through.
+        ``tool_use_id`` is the id of the call, which hooks that act receive.
         """
         config = self.config
         if config.enable_hooks:
             plans, session = tool_plans(config, name), current_session(config)
             if plans is not NO_PLANS or session is not None:
-                return HookedToolCall(config, name, args, session=session or Sessionless(), plans=plans).run(fn)
+                return HookedToolCall(
+                    config, name, args, session=session or Sessionless(), plans=plans, tool_use_id=tool_use_id
+                ).run(fn)
         return run_unhooked(fn, args)
 
     def tool_call(self, name: str, args: dict[str, Any], *, tool_use_id: str | None = None) -> HookedToolCall:
@@ -389,11 +394,12 @@ class SyncHooks:
         self.has_hooks_for = hooks.has_hooks_for
         self.reload = hooks.reload
 
-    def run_tool(self, name: str, args: dict[str, Any], fn: Execute) -> ToolResult:
+    def run_tool(self, name: str, args: dict[str, Any], fn: Execute, *, tool_use_id: str | None = None) -> ToolResult:
         """Run a tool with its hooks. ``fn`` runs in this thread; what it returns is awaited if need be."""
         if not self.config.enable_hooks:
             return as_tool_result(resolved(fn, args))
-        return loops.drive(self._hooks.run_tool(name, args, lambda final: resolved(fn, final)))
+        run = self._hooks.run_tool(name, args, lambda final: resolved(fn, final), tool_use_id=tool_use_id)
+        return loops.drive(run)
 
     def tool_call(self, name: str, args: dict[str, Any], *, tool_use_id: str | None = None) -> SyncToolCall:
         """Return the two halves of ``run_tool``, for callers that run the tool themselves."""

@@ -22,11 +22,12 @@ from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.config import Config, LoadOptions
 from llxprt_hooks.core.calls.lookup import NO_PLANS, model_plans, tool_plans
+from llxprt_hooks.core.calls.tool import ToolNotRun
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.hooks import Hooks
 from llxprt_hooks.integrations.known_tools import ToolCheck
-from llxprt_hooks.integrations.unsupported import require_supported, unsupported_hooks
+from llxprt_hooks.integrations.unsupported import lost_effects, require_supported, unsupported_hooks
 from llxprt_hooks.model import resolve_translator
 
 if TYPE_CHECKING:
@@ -75,6 +76,10 @@ class Integration:
 
     unsupported: ClassVar[Mapping[HookEventName, str]] = {}
     """The events that the framework does not have, each with the reason."""
+    not_honored: ClassVar[Mapping[HookEventName, str]] = {}
+    """The events at which hooks that act cannot have all their effects, each with the reason."""
+    suspensions: ClassVar[tuple[type[Exception], ...]] = ()
+    """What a tool raises to suspend a run, in this framework: it has not failed, and AfterTool hooks do not see it."""
 
     hooks: Hooks
 
@@ -100,6 +105,8 @@ class Integration:
         """Call it with the names of the tools that the framework has, whenever they are known."""
         for message in unsupported_hooks(self.unsupported, self.hooks):
             log.warning(message)
+        if lost := lost_effects(self.not_honored, self.hooks):
+            log.warning(lost)
 
     @classmethod
     def load(cls, project_dir: str | os.PathLike[str] = ".", **options: Any) -> Self:
@@ -174,7 +181,10 @@ class Integration:
 
 
 class ToolRun(NamedTuple):
-    """A tool call that is over: what the tool returned, and what hooks made of it or why they did not let it run."""
+    """A tool call that is over: what the tool returned, and what hooks made of it or why they did not let it run.
+
+    If ``result.replaced`` is true, the result takes the place of the outcome, which is None if the tool raised.
+    """
 
     outcome: Any = None
     result: ToolResult | None = None
@@ -196,6 +206,7 @@ class ToolCallHalves:
     ) -> None:
         self._arguments = arguments
         self._session = session
+        self._suspensions = integration.suspensions
         with in_session(session):
             name = integration.hook_name(tool_name)
             self.hooked = integration.hooks.tool_call(name, arguments, tool_use_id=tool_use_id)
@@ -217,6 +228,8 @@ class ToolCallHalves:
 
     async def raised(self, error: Exception) -> ToolResult | None:
         """Run the hooks after a tool that raised. If it returns None, raise the error; else use the result."""
+        if isinstance(error, (ToolNotRun, *self._suspensions)):
+            return None
         with in_session(self._session):
             return await self.hooked.raised(error)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from llxprt_hooks.core.calls.lookup import plan_for
 from llxprt_hooks.core.engine.guards import GuardMissingError, RequiredHook
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
 
@@ -57,6 +58,10 @@ UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
 """For each integration, the events that never fire, with the reason."""
 
 
+NOT_HONORED: Final[Mapping[str, Mapping[HookEventName, str]]] = {name: {} for name in UNSUPPORTED}
+"""For each integration, the events at which hooks that act cannot have all their effects, with the reason."""
+
+
 def require_supported(required: Iterable[RequiredHook], unsupported: Mapping[HookEventName, str]) -> None:
     """Raise ``GuardMissingError`` if a required hook would never run, because its event never fires."""
     never = ((each, unsupported.get(each.event)) for each in required)
@@ -69,3 +74,10 @@ def unsupported_hooks(unsupported: Mapping[HookEventName, str], hooks: Hooks) ->
     for event, reason in unsupported.items():
         if hooks.has_hooks_for(event):
             yield f"hooks for {event} are configured but will not run: {reason}"
+
+
+def lost_effects(not_honored: Mapping[HookEventName, str], hooks: Hooks) -> str | None:
+    """Return what hooks that act cannot do, in one sentence for all events. ``not_honored`` is such a mapping."""
+    plans = {event: plan_for(hooks.config, event) for event in not_honored}
+    lost = [f"{event} ({not_honored[event]})" for event, plan in plans.items() if plan is not None and plan.acts]
+    return f"some effects of these hooks are not available here: {'; '.join(lost)}" if lost else None
