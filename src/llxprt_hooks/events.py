@@ -157,6 +157,8 @@ class Acting:
     block: bool = True
     """Whether they honor a block."""
     effects: tuple[Effect, ...] = ()
+    asks: bool = False
+    """Whether a person is asked if hooks say so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +175,10 @@ class EventSpec:
     """Whether callers wait for the hooks and apply their answers; other events are fire-and-forget (HOOK-203)."""
     can_block: bool = False
     """Whether callers honor a block (HOOK-177 to 181); for other events it only ends a sequential chain."""
+    blocked_word: str = "blocked"
+    """What a block does, in the log."""
+    asks: bool = False
+    """Whether a person is asked if hooks say so."""
     effects: tuple[Effect, ...] = ()
     """The fields of ``hookSpecificOutput`` that callers honor."""
     suppressible: bool = False
@@ -194,7 +200,8 @@ class EventSpec:
         if more is None:
             return self
         effects = (*(each for each in self.effects if each is not Effect.ANSWER_FOR_MODEL), *more.effects)
-        return replace(self, awaited=True, can_block=self.can_block or more.block, effects=effects, if_acting=None)
+        can_block = self.can_block or more.block
+        return replace(self, awaited=True, can_block=can_block, asks=more.asks, effects=effects, if_acting=None)
 
     @property
     def matched_values(self) -> tuple[str, ...]:
@@ -257,6 +264,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         effects=(Effect.REWRITE_ARGUMENTS,),
         chained_field="tool_input",
         output=OutputKind.BEFORE_TOOL,
+        if_acting=Acting(asks=True),
     ),
     HookEventName.AFTER_TOOL: EventSpec(
         description="After a tool ran: tell the model more, hide the result, stop.",
@@ -270,6 +278,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         match=MatchKind.SEARCHED,
         matched_field="tool_name",
         awaited=True,
+        blocked_word="replaced",
         effects=(Effect.ADD_CONTEXT,),
         suppressible=True,
         if_acting=Acting(effects=(Effect.REPLACE_RESULT,)),
@@ -289,6 +298,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         description="After the model answered: replace or hide the answer, or stop.",
         fields={"llm_request": _REQUEST, "llm_response": _RESPONSE},
         awaited=True,
+        blocked_word="replaced",
         effects=(Effect.REPLACE_ANSWER,),
         suppressible=True,
         merge=MergeStrategy.FIELD_REPLACEMENT,
@@ -306,6 +316,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
     HookEventName.BEFORE_AGENT: EventSpec(
         description="When the user's prompt arrives. The agent does not wait for it.",
         fields={"prompt": _PROMPT},
+        blocked_word="refused",
         chained_field="prompt",
         prints_context_elsewhere=True,
         if_acting=Acting(effects=(Effect.ADD_CONTEXT,)),
@@ -317,6 +328,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
             "prompt_response": EventField(FieldKind.TEXT, "It runs hooks."),
             "stop_hook_active": EventField(FieldKind.FLAG, False, default=False),
         },
+        blocked_word="continued",
         if_acting=Acting(effects=(Effect.CLEAR_CONTEXT,)),
     ),
     HookEventName.SESSION_START: EventSpec(

@@ -674,4 +674,4 @@ def test_fire_says_what_hooks_that_act_would_do(world: CliProject) -> None:
     shown = {event: world.run("fire", event).stdout for event in said}
     assert "allowed: replaces the result" in shown["AfterTool"]
     assert "allowed: clears the conversation" in shown["AfterAgent"]
-    assert "allowed: asks a person: sure?" in shown["BeforeTool"]
+    assert "asks a person: sure?" in shown["BeforeTool"]

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,20 @@ def test_executions_are_a_line_each_oldest_first_with_what_they_decided(recorded
         "blocked 1.5 ms BeforeTool write_file closed: it must not fail",
     ]
     assert run.stderr == ""
+
+
+def test_what_hooks_that_act_did_has_a_word_of_its_own(world: CliProject) -> None:
+    acts = HookConfig("command", CommandSpec("./h"), name="h", acts=True)
+    events = (E.BEFORE_TOOL, E.AFTER_TOOL, E.AFTER_MODEL, E.BEFORE_AGENT, E.AFTER_AGENT, E.PRE_COMPRESS)
+    ran = [
+        replace(execution(event=event, output={"decision": "deny", "reason": "no"}), hook_config=acts)
+        for event in events
+    ]
+    asked = replace(execution(output={"decision": "ask", "reason": "sure?"}), hook_config=acts, execution_id="abc")
+    record(world, *ran, asked)
+    words = [line.split()[2] for line in world.run("log").stdout.splitlines()]
+    assert words == ["blocked", "replaced", "replaced", "refused", "continued", "blocked", "asked"]
+    assert "asked: sure?" in world.run("log", "abc").stdout
 
 
 FILTERS: dict[str, tuple[list[str], list[str]]] = {

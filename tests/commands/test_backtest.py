@@ -79,6 +79,15 @@ def test_changed_settings_show_which_decisions_change_with_examples(recorded: Cl
     assert '"command": "git push"' in fired.stdout
 
 
+async def test_a_question_is_a_decision_where_hooks_act(world: CliProject) -> None:
+    hooks: dict[str, Any] = {"BeforeTool": {"name": "guard", "command": 'echo \'{"decision": "ask"}\''}}
+    world.put("project", {"enableHooks": True, "hooksConfig": {"profile": "full"}, "hooks": hooks_of(hooks)})
+    await record(world, shell("ls"))
+    assert changes(world.run("backtest", "--json").json) == []
+    found = world.run("backtest", "--json", "--settings", settings(world, **hooks)).json
+    assert changes(found) == [("BeforeTool", "run_shell_command", "ask", "allow", 1, 1)]
+
+
 def test_fail_on_change_sets_the_exit_status(recorded: CliProject) -> None:
     file = settings(recorded, BeforeTool={"name": "guard", "command": "true"})
 

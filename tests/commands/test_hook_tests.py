@@ -9,6 +9,8 @@ from xml.etree import ElementTree as Xml
 import jsonschema
 import pytest
 
+from tests.support.project import hooks_of
+
 if TYPE_CHECKING:
     from tests.support.cli import Call, CliProject
 
@@ -124,6 +126,15 @@ def test_text_without_a_decision_is_allow_but_not_none(guarded: CliProject, call
 def test_a_block_of_an_event_that_cannot_be_blocked_is_not_a_block(world: CliProject, call: Call) -> None:
     world.configure(AfterTool={"command": """echo '{"decision": "block", "reason": "late"}'"""})
     world.write(FILE, a_test(event="AfterTool", input={}, expect={"decision": "allow"}))
+
+    assert results(call)["passed"] == 1
+
+
+@pytest.mark.parametrize("event", ["BeforeAgent", "AfterAgent", "PreCompress", "AfterTool", "AfterModel"])
+def test_a_block_counts_at_more_events_where_hooks_act(world: CliProject, call: Call, event: str) -> None:
+    hooks = hooks_of({event: {"command": """echo '{"decision": "block", "reason": "no"}'"""}})
+    world.put("project", {"enableHooks": True, "hooksConfig": {"profile": "full"}, "hooks": hooks})
+    world.write(FILE, a_test(event=event, input={}, expect={"decision": "deny", "reason": "no"}))
 
     assert results(call)["passed"] == 1
 

@@ -45,6 +45,12 @@ def timeline_of(*records: dict[str, Any]) -> Timeline:
     return timeline
 
 
+def test_what_hooks_that_act_did_has_its_word() -> None:
+    asked, refused = ended(asked=True, reason="sure?"), ended("e2", event_name="BeforeAgent", blocked=True)
+    shown = [event.summary() for event in timeline_of(asked, refused).events.values()]
+    assert [(each["decision"], each["word"]) for each in shown] == [("asked", "asked"), ("blocked", "refused")]
+
+
 def ids(timeline: Timeline, **where: str) -> list[str]:
     view = timeline.view(Where.of(where))
     return [event.id for event in view.page(before=None, limit=1000)]

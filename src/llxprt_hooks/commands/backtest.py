@@ -44,7 +44,7 @@ class RecordedEvent:
     event: HookEventName
     payload: Mapping[str, Any]
     decision: Decision
-    """``allow``, ``block`` or ``stop``: the log records no finer distinction."""
+    """``allow``, ``ask``, ``block`` or ``stop``: the log records no finer distinction."""
     reason: str | None
 
     @property
@@ -60,7 +60,7 @@ class Replay:
 
     recorded: RecordedEvent
     decision: Decision
-    """``allow``, ``block`` or ``stop``, as in the log."""
+    """``allow``, ``ask``, ``block`` or ``stop``, as in the log. An ``ask`` that asks nobody allows."""
     reason: str | None
     failures: tuple[str, ...]
     """The hooks that failed, and how."""
@@ -188,7 +188,8 @@ async def replay(hooks: LoadedHooks, events: Iterable[RecordedEvent], on_done: C
             trial = await hooks.fire(event.event, event.payload)
         on_done()
         outcome = Outcome.of(trial)
-        decision = outcome.decision if outcome.decision in _DECISIONS.values() else Decision.ALLOW
+        counts = outcome.decision in _DECISIONS.values() and (outcome.decision is not Decision.ASK or trial.asked)
+        decision = outcome.decision if counts else Decision.ALLOW
         failed = [result for result in trial.results if result.error is not None and not result.hook_config.observe]
         failures = (*trial.failures, *(str(result.error) for result in failed))
         return Replay(event, decision, outcome.reason, failures, bool(trial.results))
@@ -218,4 +219,8 @@ def _event(recorded: TimelineEvent, only: str | None) -> RecordedEvent | None:
     return RecordedEvent(identity, recorded.timestamp, event, payload, counts, why)
 
 
-_DECISIONS: Final = {RecordedDecision.BLOCKED: Decision.BLOCK, RecordedDecision.STOPPED: Decision.STOP}
+_DECISIONS: Final = {
+    RecordedDecision.BLOCKED: Decision.BLOCK,
+    RecordedDecision.STOPPED: Decision.STOP,
+    RecordedDecision.ASKED: Decision.ASK,
+}

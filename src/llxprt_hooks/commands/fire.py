@@ -19,7 +19,13 @@ from llxprt_hooks.core.engine.guards import considered_hooks
 from llxprt_hooks.core.engine.hints import hints_on
 from llxprt_hooks.core.engine.planner import HookPlanner, PlannedHook, Skip
 from llxprt_hooks.core.engine.registry import HookRegistry, HookRegistryEntry
-from llxprt_hooks.core.engine.results import AggregatedHookResult, HookExecutionResult, HookStageError, is_blocked
+from llxprt_hooks.core.engine.results import (
+    AggregatedHookResult,
+    HookExecutionResult,
+    HookStageError,
+    is_asked,
+    is_blocked,
+)
 from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.model.payload import mark_fields
@@ -105,6 +111,11 @@ class Trial:
         return self.result is not None and self.result.is_blocked(self.event_name)
 
     @property
+    def asked(self) -> bool:
+        """Whether a person is asked."""
+        return self.result is not None and self.result.is_asked(self.event_name)
+
+    @property
     def acts(self) -> bool:
         """Whether any hook that ran acts, so that its answer can do more."""
         return any(result.hook_config.acts for result in self.results)
@@ -120,7 +131,7 @@ class Trial:
     def reason(self) -> str | None:
         if self.output is None:
             return None
-        if self.blocked:
+        if self.blocked or self.asked:
             return self.output.get_effective_reason()
         return self.output.get_stop_reason() if self.should_stop else None
 
@@ -282,7 +293,7 @@ def effects(event_name: HookEventName, output: DefaultHookOutput, *, acts: bool 
     if spec.awaited and (stop_reason := output.get_stop_reason()) is not None:
         found.append(f"stops the agent: {_cut(stop_reason)}")
     goes_on = not found
-    if acts and output.asks():
+    if is_asked(spec, output):
         found.append(f"asks a person{because(_cut(output.get_effective_reason()))}")
     specific = output.hook_specific_output or {}
     for effect in spec.effects:

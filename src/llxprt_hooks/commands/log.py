@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from llxprt_hooks._support.json_codec import read_json_object
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.fleet.audit.log import log_file, rotated
 
 if TYPE_CHECKING:
@@ -103,6 +104,15 @@ class LogReader:
 def read_log(where: LogFilter = LogFilter()) -> list[Record]:  # noqa: B008  # it is frozen
     """Return the recorded executions, oldest first."""
     return LogReader(where=where).read()
+
+
+def blocked_word(event_name: str) -> str:
+    """Return what a block of an event does, for people.
+
+    >>> blocked_word("BeforeTool"), blocked_word("BeforeAgent")
+    ('blocked', 'refused')
+    """
+    return HookEventName(event_name).spec.blocked_word if event_name in tuple(HookEventName) else "blocked"
 
 
 def observed_decision(record: Record) -> Mapping[str, Any]:

@@ -34,7 +34,10 @@ NOT_JSON = (
     "it printed text that looks like a decision, but is not one JSON object: "
     "that is passed on as a message, and nothing is blocked"
 )
-ASK = "`ask` asks nobody, and the call goes ahead; to block it, answer `deny`"
+ASK = (
+    "`ask` asks nobody, and the call goes ahead; to ask a person, set `hooksConfig.profile` to `full`; "
+    "to block it, answer `deny`"
+)
 NO_JQQ = (
     "it did not find the program `jqq` and went on without it, so a check may have been skipped: install it. "
     "If that is intended, send its stderr to /dev/null; "

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from llxprt_hooks import Config, HookEventName, HookLog, fire_before_tool_hook
+from llxprt_hooks import Config, HookEventName, HookLog, Hooks, ask, deny, fire_before_tool_hook, replace_result
 from llxprt_hooks.commands.log import LogReader, read_log
 from llxprt_hooks.core.engine.results import AggregatedHookResult, HookExecutionResult
 from llxprt_hooks.core.executors.command import CommandSpec
@@ -223,6 +223,31 @@ def test_what_a_record_says_of_an_output_is_what_it_does() -> None:
         (False, False, None, []),
     ]
     assert "value" not in log_file().read_text()
+
+
+@pytest.mark.parametrize(
+    ("event", "answer", "recorded"),
+    [
+        ("BeforeTool", ask("sure?"), {"asked": True, "reason": "sure?"}),
+        ("AfterTool", deny("no"), {"blocked": True, "reason": "no"}),
+        ("AfterTool", replace_result("gone"), {"effects": ["tool_response"]}),
+        ("BeforeAgent", deny("no"), {"blocked": True, "reason": "no"}),
+    ],
+)
+async def test_records_say_what_an_answer_does_only_where_hooks_act(
+    event: str, answer: dict[str, Any], recorded: dict[str, Any]
+) -> None:
+    nothing: dict[str, Any] = {"blocked": False, "asked": None, "reason": None, "effects": []}
+    for profile, expected in (("standard", nothing), ("full", {**nothing, **recorded})):
+        hooks = Hooks(Config(profile=profile, observer=HookLog(session_id=profile), approver=lambda request: True))
+        hooks.on(event, lambda payload: answer)
+        await hooks.run_turn("hello", lambda prompt: "hi")
+        await hooks.run_tool("ls", {}, lambda arguments: "done")
+        await hooks.settle()
+        found = [each for each in LogReader(events=True).read() if each["session_id"] == profile]
+        assert len(found) == 2
+        for record in found:
+            assert {name: record.get(name) for name in expected} == expected
 
 
 # In nobody's way.

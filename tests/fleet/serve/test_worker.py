@@ -539,6 +539,14 @@ async def test_more_events_than_may_wait_are_refused_at_once(tmp_path: Path) -> 
     assert 'llxprt_hooks_events_total{event="BeforeTool",outcome="refused"} 1' in worker.metrics.text()
 
 
+async def test_a_result_that_a_hook_blocks_counts_as_blocked_where_hooks_act() -> None:
+    hooks = {"AfterTool": [{"hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}]}
+    for profile, outcome in (("standard", "allowed"), ("full", "blocked")):
+        worker = PolicyWorker(Config(enable_hooks=True, hooks=hooks, profile=profile))
+        await worker.fire("AfterTool", {**CALL, "tool_response": {"llmContent": "done"}})
+        assert f'llxprt_hooks_events_total{{event="AfterTool",outcome="{outcome}"}} 1' in worker.metrics.text()
+
+
 async def test_a_caller_that_goes_away_while_it_waits_leaves_its_place(tmp_path: Path) -> None:
     go = tmp_path / "go"
     command = f'while [ ! -e "{go}" ]; do sleep 0.05; done'

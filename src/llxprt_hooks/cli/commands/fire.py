@@ -355,6 +355,8 @@ def _print_outcome(console: Console, trial: Trial) -> None:
         print_wrapped(console, ("blocked", "red bold"), reason)
     elif trial.should_stop:
         print_wrapped(console, ("stopped", "yellow bold"), f": {trial.reason}" if trial.reason else "")
+    elif trial.asked:
+        print_wrapped(console, ("asks a person", "cyan bold"), f": {trial.reason}" if trial.reason else "")
     else:
         _print_allowed(console, trial, "; ".join(found) or "nothing changed")
         return

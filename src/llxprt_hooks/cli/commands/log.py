@@ -32,7 +32,14 @@ from llxprt_hooks.cli.options import (
     recorded_names,
 )
 from llxprt_hooks.commands.fire import because
-from llxprt_hooks.commands.log import LogFilter, LogReader, observed_decision, recorded_duration, recorded_time
+from llxprt_hooks.commands.log import (
+    LogFilter,
+    LogReader,
+    blocked_word,
+    observed_decision,
+    recorded_duration,
+    recorded_time,
+)
 from llxprt_hooks.fleet.audit.log import log_file
 
 if TYPE_CHECKING:
@@ -225,18 +232,20 @@ def _outcome(record: Record) -> tuple[str, str, str]:
     """Return the decision, its style, and the reason or what was changed."""
     reason = one_line(record.get("reason") or "")
     if record.get("blocked"):
-        return "blocked", "red", reason
+        return blocked_word(str(record.get("event_name"))), "red", reason
     if would := _would_have(observed_decision(record)):
         return "observed", "cyan", would
     if record.get("failed"):
         return "failed", "yellow", one_line(record.get("error"))
     if record.get("stopped"):
         return "stopped", "yellow", reason
+    if record.get("asked"):
+        return "asked", "cyan", reason
     return "allowed", "green", f"changes {effects}" if (effects := _effects(record)) else ""
 
 
 def _would_have(observed: Mapping[str, Any]) -> str:
-    for field in ("blocked", "stopped"):
+    for field in ("blocked", "stopped", "asked"):
         if observed.get(field):
             reason = one_line(observed.get("reason") or "")
             return f"would have {field}{because(reason) if reason else ''}"

@@ -27,7 +27,7 @@ _MAX_LINES = 2000
 DiffLine = tuple[str, str]
 """``+``, ``-``, a space, or ``…`` where unchanged lines are left out; and the line."""
 
-_EXPECTED = {RecordedDecision.BLOCKED: "deny", RecordedDecision.STOPPED: "stop"}
+_EXPECTED = {RecordedDecision.BLOCKED: "deny", RecordedDecision.STOPPED: "stop", RecordedDecision.ASKED: "ask"}
 
 
 def input_of(event: TimelineEvent) -> tuple[dict[str, Any], bool]:
@@ -70,6 +70,7 @@ def outcome_of(trial: Trial) -> dict[str, Any]:
     facts = {
         "blocked": trial.blocked,
         "stopped": trial.should_stop,
+        "asked": trial.asked,
         "effects": sorted(output.get("hookSpecificOutput") or {}),
     }
     decision = decision_of(facts, failed=bool(errors))

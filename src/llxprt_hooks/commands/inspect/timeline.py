@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.commands.log import observed_decision, recorded_duration, recorded_time
+from llxprt_hooks.commands.log import blocked_word, observed_decision, recorded_duration, recorded_time
 from llxprt_hooks.commands.stats import Figures
 from llxprt_hooks.events import TOOL_EVENTS
 
@@ -35,6 +35,7 @@ class RecordedDecision(StrEnum):
 
     BLOCKED = "blocked"
     STOPPED = "stopped"
+    ASKED = "asked"
     FAILED = "failed"
     CHANGED = "changed"
     ALLOWED = "allowed"
@@ -47,6 +48,7 @@ def would_decide(record: Record) -> str:
     words = {
         RecordedDecision.BLOCKED: "would block",
         RecordedDecision.STOPPED: "would stop",
+        RecordedDecision.ASKED: "would ask",
         RecordedDecision.CHANGED: "would change",
     }
     return words.get(decision, "would allow") if observed else ""
@@ -58,9 +60,16 @@ def decision_of(record: Record, *, failed: bool = False) -> RecordedDecision:
         return RecordedDecision.BLOCKED
     if record.get("stopped"):
         return RecordedDecision.STOPPED
+    if record.get("asked"):
+        return RecordedDecision.ASKED
     if failed or record.get("failed") or record.get("errors"):
         return RecordedDecision.FAILED
     return RecordedDecision.CHANGED if record.get("effects") else RecordedDecision.ALLOWED
+
+
+def decision_word(event_name: str, decision: RecordedDecision) -> str:
+    """Return a decision as people see it: a block can be the refusal of a prompt, for example."""
+    return blocked_word(event_name) if decision is RecordedDecision.BLOCKED else decision.value
 
 
 @dataclass(slots=True)
@@ -213,6 +222,7 @@ class TimelineEvent:
             "project": self.project,
             "session": self.session_id,
             "decision": self.decision,
+            "word": decision_word(self.event_name, self.decision),
             "failed": self.failed,
             "reason": self.reason[:300],
             "duration": self.duration,

@@ -65,7 +65,7 @@ class Outcome:
             return cls(Decision.BLOCK if trial.blocked else Decision.STOP, trial.reason, output)
         if not output:
             return cls(Decision.NONE, None, output)
-        asks = output.get("decision") == "ask"
+        asks = trial.asked or output.get("decision") == "ask"
         reason = output.get("hookSpecificOutput", {}).get("permissionDecisionReason") or output.get("reason")
         return cls(Decision.ASK if asks else Decision.ALLOW, reason, output)
 

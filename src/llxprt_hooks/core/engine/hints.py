@@ -75,11 +75,12 @@ def text_like_a_decision(result: HookExecutionResult) -> str | None:
 def ask_asks_nobody(result: HookExecutionResult) -> str | None:
     """The answer ``ask``."""
     output = result.answer
-    if output is None or result.hook_config.acts or not result.spec.can_block or is_refusal(output):
+    if output is None or result.spec.asks or not result.spec.can_block or is_refusal(output):
         return None
     if "ask" not in (output.decision, (output.hook_specific_output or {}).get("permissionDecision")):
         return None
-    return "`ask` asks nobody, and the call goes ahead; to block it, answer `deny`"
+    to_ask = "; to ask a person, set `hooksConfig.profile` to `full`" * result.event_name.spec.acting.asks
+    return f"`ask` asks nobody, and the call goes ahead{to_ask}; to block it, answer `deny`"
 
 
 def program_not_found(result: HookExecutionResult) -> str | None:

@@ -110,6 +110,10 @@ class AggregatedHookResult:
         """Whether the event is blocked: hooks decide so, and callers honor it."""
         return is_blocked(event_name.spec, self.final_output) or is_blocked(event_name.spec.acting, self.acting)
 
+    def is_asked(self, event_name: HookEventName) -> bool:
+        """Whether a person is asked about the event: a hook that acts wants it, and none refuses."""
+        return is_asked(event_name.spec.acting, self.acting) and not self.is_blocked(event_name)
+
     def to_dict(self) -> dict[str, Any]:
         """The result under its names on the wire."""
         return {
@@ -160,6 +164,11 @@ class ProcessedHookResult:
 def is_blocked(spec: EventSpec, output: DefaultHookOutput | None) -> bool:
     """Whether an output blocks its event: it decides so, and callers of this event honor it (HOOK-177 to 181)."""
     return spec.can_block and output is not None and output.is_blocking_decision()
+
+
+def is_asked(spec: EventSpec, output: DefaultHookOutput | None) -> bool:
+    """Whether a person is asked: the output says so, and callers of this event do it (D-46)."""
+    return spec.asks and output is not None and output.asks()
 
 
 def is_refusal(output: DefaultHookOutput | None) -> bool:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from llxprt_hooks._support.json_codec import write_json
 from llxprt_hooks._support.stamps import new_id
 from llxprt_hooks.core.engine.reporting import LOGGED_TEXT
-from llxprt_hooks.core.engine.results import HookStageError, is_blocked
+from llxprt_hooks.core.engine.results import HookStageError, is_asked, is_blocked
+from llxprt_hooks.events import Effect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.engine.observer import EventEnded
     from llxprt_hooks.core.engine.results import HookExecutionResult
     from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
-    from llxprt_hooks.events import HookEventName
+    from llxprt_hooks.events import EventSpec
 
 Record = dict[str, Any]
 
@@ -42,7 +43,7 @@ def execution_record(
     del execution["output"], execution["observed"]  # may repeat the payload; the effects are recorded below
     if not payloads and _REPEATS_PAYLOAD in result.stdout:
         execution["stdout"] = ""
-    would = _decision(result.event_name, result.observed, failed=failed) if result.hook_config.observe else None
+    would = _hook_decision(result, result.observed) if result.hook_config.observe else None
     record = {
         "id": execution.pop("execution_id") or new_id(),
         "event_id": execution.pop("event_id"),
@@ -52,7 +53,7 @@ def execution_record(
         "tool_name": result.hook_input.get("tool_name"),
         "command": execution.pop("command"),
         "failed": failed,
-        **_decision(result.event_name, result.output, failed=failed),
+        **_hook_decision(result, result.output),
         "observed": would,
         **execution,
     }
@@ -73,7 +74,12 @@ def event_record(event: EventEnded, ended: str, project: str, *, session_id: str
         "hooks": [config.identity[:LOGGED_TEXT] for config in plan.hook_configs] if plan else [],
         "sequential": plan is not None and plan.sequential,
         "wall_time": event.wall_time,
-        **_decision(event.event_name, output, failed=False),
+        **_decision(
+            output,
+            event.event_name.spec_if(plan is not None and plan.acts),
+            blocked=event.blocked,
+            asked=aggregated.is_asked(event.event_name),
+        ),
         "errors": [str(error)[:LOGGED_TEXT] for error in aggregated.errors if isinstance(error, HookStageError)],
     }
     return {**_bounded(record), **(_complete("output", output.to_dict()) if payloads and output is not None else {})}
@@ -88,17 +94,25 @@ def _complete(name: str, value: Mapping[str, Any]) -> Record:
     return {name: value} if size <= MAX_PAYLOAD else {f"{name}_bytes": size}
 
 
-def _decision(event_name: HookEventName, output: DefaultHookOutput | None, *, failed: bool) -> Record:
+def _hook_decision(result: HookExecutionResult, output: DefaultHookOutput | None) -> Record:
+    spec, failed = result.spec, result.error is not None
+    return _decision(output, spec, blocked=is_blocked(spec, output), asked=is_asked(spec, output), failed=failed)
+
+
+def _decision(
+    output: DefaultHookOutput | None, spec: EventSpec, *, blocked: bool, asked: bool, failed: bool = False
+) -> Record:
     """Return the decision of a hook or an event; of the fields it changes, only the names."""
     if output is None:
         return {"blocked": False, "stopped": False, "reason": None, "effects": []}
-    blocked = is_blocked(event_name.spec, output)
     counts = blocked or not failed  # a failed hook has no other effect
-    reason = output.get_effective_reason() if blocked else output.get_stop_reason()
-    changed = sorted(output.hook_specific_output or {}) if counts else []
+    reason = output.get_effective_reason() if blocked or asked else output.get_stop_reason()
+    ignored = {effect.field for effect in Effect} - {effect.field for effect in spec.effects}
+    changed = sorted((output.hook_specific_output or {}).keys() - ignored) if counts else []
     return {
         "blocked": blocked,
         "stopped": counts and output.should_stop_execution(),
         "reason": reason[:LOGGED_TEXT] if counts and reason else None,
         "effects": [name[:_MAX_EFFECT_LENGTH] for name in islice(changed, _MAX_EFFECTS)],
+        **({"asked": True} if counts and asked else {}),
     }

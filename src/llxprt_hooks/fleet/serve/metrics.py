@@ -8,7 +8,7 @@ from math import inf
 from typing import Final
 
 from llxprt_hooks._support.histogram import Histogram
-from llxprt_hooks.core.engine.results import AggregatedHookResult, HookStageError, is_blocked
+from llxprt_hooks.core.engine.results import AggregatedHookResult, HookStageError
 from llxprt_hooks.events import HookEventName
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -60,7 +60,7 @@ class Metrics:
 def outcome(event: str, result: AggregatedHookResult) -> str:
     """Return the result of an event in one word."""
     output = result.final_output
-    if output is not None and event != UNKNOWN and is_blocked(HookEventName(event).spec, output):
+    if event != UNKNOWN and result.is_blocked(HookEventName(event)):
         return "blocked"
     if output is not None and output.should_stop_execution():
         return "stopped"

@@ -1,7 +1,7 @@
 // The inspector's page. Everything that comes from hooks is set as text, never as HTML.
 "use strict";
 
-const DECISIONS = ["blocked", "stopped", "failed", "changed", "allowed"];
+const DECISIONS = ["blocked", "stopped", "asked", "failed", "changed", "allowed"];
 const FACETS = ["project", "session", "event", "tool", "hook"];
 const ROW = 58;
 const PAGE = 300;
@@ -56,7 +56,7 @@ const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : 
 const pretty = (value) => JSON.stringify(value, null, 2);
 const lastPart = (path) => path.replace(/\/+$/, "").split("/").pop() || path;
 const capital = (word) => word.charAt(0).toUpperCase() + word.slice(1);
-const badge = (decision) => h("span", { className: `badge ${decision}` }, capital(decision));
+const badge = (decision, word = decision) => h("span", { className: `badge ${decision}` }, capital(word));
 
 // Requests.
 
@@ -238,7 +238,7 @@ function makeRow(event) {
       ...event.hooks.filter((each) => each.observed && each.observed !== "would allow").slice(0, 1)
         .map((each) => h("span", { className: "badge changed" }, each.observed))),
     h("span", { className: event.duration >= SLOW ? "ms slow" : "ms" }, waiting ? "running" : milliseconds(event.duration)),
-    h("div", { className: "why" }, h("b", {}, capital(event.decision)), event.decision === "failed" ? `: ${event.reason}` : `${names ? ` by ${names}` : ""}${event.reason ? `: ${event.reason}` : ""}`),
+    h("div", { className: "why" }, h("b", {}, capital(event.word)), event.decision === "failed" ? `: ${event.reason}` : `${names ? ` by ${names}` : ""}${event.reason ? `: ${event.reason}` : ""}`),
     h("time", { dateTime: event.timestamp }, time(event.timestamp)));
 }
 
@@ -499,7 +499,7 @@ function describe(event) {
   const order = event.executions.length > 1 ? (sequential ? "one after another" : "in parallel") : "";
   return [
     backButton(),
-    h("div", { className: "head" }, h("h2", {}, event.event, event.subject && h("code", {}, event.subject)), badge(event.decision)),
+    h("div", { className: "head" }, h("h2", {}, event.event, event.subject && h("code", {}, event.subject)), badge(event.decision, event.word)),
     h("div", { className: "facts" },
       fact("ended", full.format(new Date(event.timestamp)), event.timestamp), fact("took", milliseconds(event.duration)),
       fact("session", event.session), fact("project", event.project)),
@@ -520,6 +520,7 @@ function describe(event) {
 function decisionOf(record) {
   if (record.blocked) return "blocked";
   if (record.stopped) return "stopped";
+  if (record.asked) return "asked";
   if (record.failed) return "failed";
   return record.effects && record.effects.length ? "changed" : "allowed";
 }
@@ -528,10 +529,10 @@ function hookCard(record, event, at) {
   const decision = decisionOf(record);
   const ending = record.signal || (record.exit_code === null || record.exit_code === undefined ? "no exit code" : `exit code ${record.exit_code}`);
   const effects = record.effects && record.effects.length ? `Changes ${record.effects.join(", ")}.` : "";
-  const would = { blocked: "blocked", stopped: "stopped the agent", changed: "changed something", failed: "failed", allowed: "allowed" };
+  const would = { blocked: "blocked", stopped: "stopped the agent", asked: "asked a person", changed: "changed something", failed: "failed", allowed: "allowed" };
   const observed = record.observed && `It would have ${would[decisionOf(record.observed)]}${record.observed.reason ? `: ${record.observed.reason}` : "."}`;
   return h("article", { className: `card ${decision}` },
-    h("header", {}, h("h4", {}, record.hook), record.observed ? h("span", { className: "badge changed" }, "Only observes") : badge(decision),
+    h("header", {}, h("h4", {}, record.hook), record.observed ? h("span", { className: "badge changed" }, "Only observes") : badge(decision, decision === event.decision ? event.word : decision),
       h("span", { className: "end" }, `${ending}, ${milliseconds(record.duration)}${record.warm ? ", warm" : ""}`)),
     record.command !== record.hook && h("code", {}, record.command),
     waterfall(record, event),
@@ -579,7 +580,7 @@ function merged(event) {
   if (!ended) return h("p", { className: "note" }, "The event has not ended, or its caller was cancelled.");
   if (ended.output) return h("pre", {}, pretty(ended.output));
   const effects = ended.effects && ended.effects.length ? `Changes ${ended.effects.join(", ")}. ` : "";
-  return h("p", {}, badge(event.decision), " ", h("span", { className: "note" },
+  return h("p", {}, badge(event.decision, event.word), " ", h("span", { className: "note" },
     `${effects}${ended.output_bytes ? "The complete result was too large to record." : "The complete result is recorded together with payloads."}`));
 }
 
