@@ -17,7 +17,7 @@ from openai.lib.responses_tool_runner import (
 from openai.types.responses import Response
 from openai.types.responses.function_tool_param import FunctionToolParam
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from llxprt_hooks import Config, StopRequested, context, deny, rewrite, stop
 from llxprt_hooks.integrations.anthropic import AnthropicHooks
@@ -187,6 +187,21 @@ def test_functions_of_openais_runner_have_hooks(server: APIServer, kind: str) ->
     hooks.hooks.on("AfterTool", lambda payload: context("how nice"))
     assert openai_run(hooks, server, kind) == "done"
     assert output_sent(server) == "hi hi hi\n\nhow nice"
+
+
+def test_hooks_of_openais_runner_see_what_a_function_gets_and_not_what_its_type_prints(server: APIServer) -> None:
+    class Masked(Repeat):
+        word: str = Field(exclude=True)
+
+    hooks = OpenAIHooks()
+    seen: list[Any] = []
+    hooks.hooks.on("BeforeTool", seen.append)
+    tool = pydantic_responses_function_tool(Masked, name="repeat")
+    functions = hooks.functions([RegisteredFunction.from_tool(tool, execute=repeat_typed)])
+    server.will_say(ASKED, "done")
+    with hooks.wrap(OpenAI(api_key="key", base_url=f"{server.url}/v1", max_retries=0)) as client:
+        ResponsesToolRunner(functions=functions).run(client, PARAMETERS)
+    assert seen[0]["tool_input"] == {"word": "hi", "times": 2}
 
 
 @every

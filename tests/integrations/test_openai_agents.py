@@ -325,6 +325,25 @@ async def test_a_tool_that_is_not_a_decorated_function(hooks: OpenAIAgentsHooks)
     assert (ran, results(model)) == (['{"x": 1}'], ["no", "ran"])
 
 
+async def test_a_tool_that_reads_its_arguments_itself_gets_a_repeated_one_as_hooks_saw_it(
+    hooks: OpenAIAgentsHooks,
+) -> None:
+    ran: list[str] = []
+
+    async def invoke(context: Any, arguments: str) -> str:
+        ran.append(arguments)
+        return "ran"
+
+    tool = FunctionTool("raw", "a tool", {"type": "object", "properties": {}}, invoke, strict_json_schema=False)
+    hooks.hooks.on("BeforeTool", lambda payload: deny("no") if payload["tool_input"]["path"] == "secret" else None)
+    twice = '{"path": "secret", "path": "a.txt"}'
+    model = ScriptedModel(
+        [[ResponseFunctionToolCall(type="function_call", name="raw", arguments=twice, call_id="c1")], say("done")]
+    )
+    await Runner.run(Agent("a", tools=[tool], model=model), "Go")
+    assert ran == ['{"path": "a.txt"}']
+
+
 @pytest.mark.parametrize("given", ["not JSON", "[1]", '{"path": '])
 async def test_a_hook_does_not_make_a_call_of_arguments_that_are_not_valid(
     hooks: OpenAIAgentsHooks, given: str

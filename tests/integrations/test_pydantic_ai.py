@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from openai import AsyncOpenAI
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel, Field, SecretStr, field_serializer
 from pydantic_ai import (
     Agent,
     BinaryContent,
@@ -529,6 +529,33 @@ async def test_arguments_that_no_hook_changed_keep_their_value() -> None:
 
     await world.run()
     assert given == [("b", "hunter2")]
+
+
+class Note(BaseModel):
+    """A model that prints less than it holds."""
+
+    text: str = Field(alias="noteText", exclude=True)
+    lines: list[bytes]
+
+    @field_serializer("lines")
+    def hide(self, lines: list[bytes]) -> str:
+        return "nothing"
+
+
+async def test_hooks_see_what_a_tool_gets_and_not_what_its_types_print() -> None:
+    arguments = {"password": "hunter2", "data": "a key", "note": {"noteText": "a secret", "lines": ["one"]}}
+    world = World(call("store", **arguments), "done")
+    seen = world.payloads("BeforeTool")
+    given: list[Any] = []
+
+    @world.agent.tool_plain
+    def store(password: SecretStr, data: bytes, note: Note) -> str:
+        given.append((password.get_secret_value(), data, note.text, note.lines))
+        return "ok"
+
+    await world.run()
+    assert seen[0]["tool_input"] == arguments
+    assert given == [("hunter2", b"a key", "a secret", [b"one"])]
 
 
 async def test_a_binary_result_reaches_hooks_and_the_model() -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypedDict, Unpack, cast
 
 from llxprt_hooks._support.awaitables import resolve
@@ -262,6 +262,30 @@ def as_json(value: Any) -> Any:
         return to_jsonable_python(value, fallback=str, bytes_mode="base64")
     except ValueError:
         return str(value)
+
+
+def argument_as_json(value: Any) -> Any:
+    """Return a tool's argument as JSON, with all that the tool gets; for frameworks that convert arguments first.
+
+    Serializers may leave out or mask what a guard has to see, so models are read field by field (D-139).
+    """
+    from pydantic import BaseModel, RootModel, Secret, SecretBytes, SecretStr
+
+    if isinstance(value, (Secret, SecretBytes, SecretStr)):
+        return argument_as_json(value.get_secret_value())
+    if isinstance(value, RootModel):
+        return argument_as_json(value.root)
+    if isinstance(value, BaseModel):
+        aliases = {name: field.serialization_alias for name, field in type(value).model_fields.items()}
+        return {aliases.get(name) or name: argument_as_json(item) for name, item in value}
+    if isinstance(value, bytes):
+        with suppress(UnicodeDecodeError):
+            return value.decode()
+    if isinstance(value, dict):
+        return {name: argument_as_json(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [argument_as_json(item) for item in value]
+    return as_json(value)
 
 
 def reason_instead(result: ModelCallResult[Any]) -> str | None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from llxprt_hooks.integrations.base import from_extra
+from llxprt_hooks.integrations.base import argument_as_json, from_extra
 from llxprt_hooks.integrations.client import ClientHooks, Functions, ToolCall, content_of, json_object, tool_output
 from llxprt_hooks.integrations.http_transport import borrow, is_hooked
 from llxprt_hooks.model.access import field
@@ -107,7 +107,7 @@ def _as_json(arguments: Any) -> tuple[dict[str, Any], Callable[[dict[str, Any]],
     """Return arguments as hooks see them, and what makes the function's own type of them, which validates them."""
     if isinstance(arguments, dict):
         return arguments, lambda final: final
-    given = arguments.model_dump(mode="json")
+    given: dict[str, Any] = argument_as_json(arguments)
     return given, lambda final: arguments if final is given else type(arguments).model_validate(final)
 
 

@@ -15,7 +15,7 @@ from agents.run_internal.items import function_tool_error_output
 from agents.tool import _SYNC_FUNCTION_TOOL_MARKER, ShellResult, _FailureHandlingFunctionToolInvoker
 
 from llxprt_hooks._support.awaitables import resolve
-from llxprt_hooks._support.json_codec import read_arguments
+from llxprt_hooks._support.json_codec import read_arguments, repeated_key
 from llxprt_hooks.core.engine.session import Session, current_session
 from llxprt_hooks.events import TOOL_EVENTS
 from llxprt_hooks.integrations.base import ToolCallHalves, in_session, json_result, log
@@ -219,8 +219,10 @@ class _Invocation:
 
     async def __call__(self, context: ToolContext[Any], given: str) -> Any:
         def run(changed: dict[str, Any] | None) -> Any:
-            if changed is None:
+            if changed is None and (isinstance(self._tool, CustomTool) or repeated_key(given) is None):
                 return self._run(context, given)
+            if changed is None:  # a tool that reads the text itself may take the value that hooks have not seen
+                changed = arguments_of(given)
             if not isinstance(self._tool, CustomTool) and _json_object(given) is None:
                 raise UnreadableArguments(f"The arguments of {self._tool.name} are not a JSON object.")
             context.tool_arguments = _written(self._tool, changed)

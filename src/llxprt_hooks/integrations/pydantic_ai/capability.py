@@ -27,6 +27,7 @@ from llxprt_hooks.core.engine.session import StopRequested, current_session
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.base import (
     Integration,
+    argument_as_json,
     as_json,
     in_session,
     json_result,
@@ -227,7 +228,7 @@ class HookedToolset(WrapperToolset[Any]):
     async def _between_hooks(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        shown = {name: as_json(value) for name, value in tool_args.items()}
+        shown = {name: argument_as_json(value) for name, value in tool_args.items()}
 
         async def run(changed: dict[str, Any] | None) -> Any:
             final = tool_args
