@@ -19,17 +19,22 @@ effect cannot be had, it is in ``impossible``, and the integration must log that
 from __future__ import annotations
 
 import logging
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import pytest
 
 from llxprt_hooks.events import HookEventName
 from tests.support.processes import until
+from tests.support.project import hooks_of
 
 if TYPE_CHECKING:
-    import pytest
-
+    from llxprt_hooks import ApprovalRequest
+    from llxprt_hooks.core.calls.approval import Approver
     from tests.support.project import Project
 
 
@@ -73,8 +78,10 @@ class Tools:
         return "saved"
 
     def lookup(self, key: str) -> dict[str, Any]:
-        """Look something up; the result is not text."""
+        """Look something up; the result is not text. What is nowhere raises."""
         self.runs.append(ToolRun("lookup", {"key": key}))
+        if key == "nowhere":
+            raise LookupError("no such key")
         return {"found": key, "count": 3}
 
     @property
@@ -107,6 +114,8 @@ class Scenario:
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Tool names, and the names that hooks see."""
     tools: Tools = field(default_factory=Tools)
+    approver: Approver | None = None
+    """Whom the program lets decide where a hook asks."""
 
     def turn(self, number: int) -> Turn:
         """Return the answer to a request, counted from 0."""
@@ -186,6 +195,8 @@ class Driver(ABC):
     """Effects for which the framework has only a substitute, each with a check of that."""
     impossible: ClassVar[Mapping[str, HookEventName]] = {}
     """Effects that cannot be had, each with the event that the integration must name in a warning."""
+    acts: ClassVar[bool] = False
+    """Whether hooks act in this integration, with the profile ``full``."""
 
     @abstractmethod
     def run(self, scenario: Scenario) -> Outcome:
@@ -198,12 +209,14 @@ Row = Generator[Scenario, Outcome, None]
 class Effect:
     """A row of the contract."""
 
-    def __init__(self, row: Callable[[Project], Row]) -> None:
-        self.name = row.__name__
+    def __init__(self, row: Callable[[Project], Row], name: str, column: str = "") -> None:
+        self.name = name
         self.row = row
+        self.column = column
+        """For hooks that act, the profile; a declaration of a driver is for both."""
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.name}-{self.column}" if self.column else self.name
 
 
 EFFECTS: list[Effect] = []
@@ -211,12 +224,24 @@ EFFECTS: list[Effect] = []
 
 def effect(row: Callable[[Project], Row]) -> Effect:
     """Add a row to the contract."""
-    EFFECTS.append(Effect(row))
+    EFFECTS.append(Effect(row, row.__name__))
     return EFFECTS[-1]
+
+
+def acting_effect(row: Callable[[Project, bool], Row]) -> None:
+    """Add a row with two columns: what a hook does with the profile ``full``, and that it does nothing without it."""
+    for column in ("standard", "full"):
+        EFFECTS.append(Effect(partial(_in_profile, row, column == "full"), row.__name__, column))
+
+
+def _in_profile(row: Callable[[Project, bool], Row], full: bool, project: Project) -> Row:
+    return row(project, full)
 
 
 def check(effect: Effect, driver: Driver, project: Project, caplog: pytest.LogCaptureFixture) -> None:
     """Run an effect through a framework, and check it, its substitute, or that it is said to be impossible."""
+    if effect.column and not driver.acts:
+        pytest.skip("hooks do not act in this integration yet")
     caplog.set_level(logging.WARNING)
     row = effect.row(project)
     try:
@@ -226,6 +251,9 @@ def check(effect: Effect, driver: Driver, project: Project, caplog: pytest.LogCa
                 project.approve()
             outcome = driver.run(scenario)
             outcome.said += caplog.text
+            if effect.name in driver.impossible and effect.column == "standard":
+                assert outcome.error is None
+                return None
             if effect.name in driver.impossible:
                 return check_refusal(driver.impossible[effect.name], outcome)
             if effect.name in driver.partial:
@@ -236,8 +264,9 @@ def check(effect: Effect, driver: Driver, project: Project, caplog: pytest.LogCa
 
 
 def check_refusal(event: HookEventName, outcome: Outcome) -> None:
-    """Hooks that can never run are reported, with their event; nothing else breaks."""
-    assert f"hooks for {event} are configured but will not run" in outcome.said
+    """Hooks that can never run, or not act, are reported, with their event; nothing else breaks."""
+    never_run = f"hooks for {event} are configured but will not run" in outcome.said
+    assert never_run or re.search(rf"not available here: .*\b{event} \(", outcome.said), outcome
     assert outcome.error is None
 
 
@@ -811,6 +840,212 @@ def notification(project: Project) -> Row:
     assert payload["message"] == "Write needs approval"
     assert payload["details"]["tool_name"] == "Write"
     assert payload["details"]["tool_input"]["file_path"] == "a.txt"
+
+
+# Hooks that act, with the profile `full`; without it, they do nothing.
+
+
+def acting(project: Project, full: bool, settings: Mapping[str, Any] | None = None, **events: Any) -> None:
+    """Write a project's settings, with the profile or without."""
+    profile = {"profile": "full"} if full else {}
+    given = {"enableHooks": True, "hooksConfig": {**profile, **(settings or {})}, "hooks": hooks_of(events)}
+    project.put("project", given)
+
+
+@acting_effect
+def acting_prompt_refused(project: Project, full: bool) -> Row:
+    acting(project, full, BeforeAgent=project.hook(says={"decision": "block", "reason": "no secrets, please"}))
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert len(outcome.requests) == (0 if full else 1)
+    assert ("no secrets, please" in outcome.told) is full
+    assert (outcome.text == "hello") is not full
+
+
+@acting_effect
+def acting_prompt_stopped(project: Project, full: bool) -> Row:
+    acting(project, full, BeforeAgent=project.hook(says={"continue": False, "stopReason": "closed today"}))
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert len(outcome.requests) == (0 if full else 1)
+    assert ("closed today" in outcome.told) is full
+
+
+@acting_effect
+def acting_prompt_context(project: Project, full: bool) -> Row:
+    acting(project, full, BeforeAgent=project.hook(says=specific(additionalContext="It is Monday.")))
+    outcome = yield Scenario(project=project, turns=["hello"], prompt="say hello")
+    assert ("say hello\n\nIt is Monday." in requested(outcome, 0).text) is full
+    assert outcome.text == "hello"
+
+
+@acting_effect
+def acting_session_context(project: Project, full: bool) -> Row:
+    """It reaches the first prompt only, and stays in the conversation."""
+    acting(project, full, SessionStart=project.hook(says=specific(additionalContext="Tests are in tests/.")))
+    outcome = yield Scenario(project=project, turns=[NOTE, "hello"], prompt="say hello")
+    assert outcome.text == "hello"
+    for request in outcome.requests:
+        assert request.text.count("say hello\n\nTests are in tests/.") == (1 if full else 0)
+
+
+@acting_effect
+def acting_continuation(project: Project, full: bool) -> Row:
+    hook = project.hook(says=[{"decision": "block", "reason": "run the tests"}, None])
+    acting(project, full, AfterAgent=hook)
+    outcome = yield Scenario(project=project, turns=["first", "second"])
+    assert len(outcome.requests) == (2 if full else 1)
+    assert outcome.text == ("second" if full else "first")
+    until(lambda: bool(project.payloads()))
+    assert [payload["stop_hook_active"] for payload in project.payloads()] == ([False, True] if full else [False])
+    if full:
+        assert outcome.requests[1].texts[-1] == ("user", "run the tests")
+        assert [payload["prompt_response"] for payload in project.payloads()] == ["first", "second"]
+        assert [payload["prompt"] for payload in project.payloads()] == ["go", "run the tests"]
+
+
+@acting_effect
+def acting_continuation_limit(project: Project, full: bool) -> Row:
+    hook = project.hook(says={"decision": "block", "reason": "more"})
+    acting(project, full, {"maxContinuations": 2}, AfterAgent=hook)
+    outcome = yield Scenario(project=project, turns=[])
+    assert len(outcome.requests) == (3 if full else 1)
+    assert (outcome.text, outcome.error) == ("done", None)
+    assert ("AfterAgent: the agent has continued 2 times" in outcome.said) is full
+
+
+@acting_effect
+def acting_answer_stops(project: Project, full: bool) -> Row:
+    acting(project, full, AfterAgent=project.hook(says={"continue": False, "stopReason": "enough for today"}))
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert len(outcome.requests) == 1
+    assert ("enough for today" in outcome.told) is full
+
+
+@acting_effect
+def acting_context_cleared(project: Project, full: bool) -> Row:
+    says = {"decision": "block", "reason": "start over", **specific(clearContext=True)}
+    acting(project, full, AfterAgent=project.hook(says=[says, None]))
+    outcome = yield Scenario(project=project, turns=["first", "second"], prompt="long story")
+    assert len(outcome.requests) == (2 if full else 1)
+    if full:
+        assert "start over" in outcome.requests[1].text
+        assert "long story" not in outcome.requests[1].text
+
+
+@acting_effect
+def acting_compression_blocked(project: Project, full: bool) -> Row:
+    """Every compression is blocked; what the model reads stays as it is."""
+    acting(project, full, PreCompress=project.hook(says={"decision": "block", "reason": "keep everything"}))
+    outcome = yield Scenario(project=project, turns=[NOTE, "hello"], compress=True, prompt="long story")
+    assert (outcome.text, outcome.error) == ("hello", None)
+    until(lambda: [payload["trigger"] for payload in project.payloads()] == ["auto"])
+    assert ("long story" in requested(outcome, 1).text) or not full
+
+
+@acting_effect
+def acting_question_yes(project: Project, full: bool) -> Row:
+    """A person is asked once, with the arguments that the tool gets."""
+    asked: list[ApprovalRequest] = []
+
+    def approve(request: ApprovalRequest) -> bool:
+        asked.append(request)
+        return True
+
+    rewritten = specific(tool_input={"file_path": "a.txt"})
+    hook = {"name": "careful", "command": project.hook(says={"decision": "ask", "reason": "sure?", **rewritten})}
+    acting(project, full, BeforeTool=hook)
+    call = Call("write_file", {"file_path": "b.txt", "content": "hello"})
+    ran_normally((yield Scenario(project=project, turns=[call, "done"], approver=approve)))
+    expected = [("write_file", dict(NOTE.args), "sure?", "careful")] if full else []
+    assert [(each.tool_name, each.tool_input, each.reason, each.hook) for each in asked] == expected
+
+
+@acting_effect
+def acting_question_no(project: Project, full: bool) -> Row:
+    says = specific(permissionDecision="ask", permissionDecisionReason="sure?")
+    acting(project, full, BeforeTool=project.hook(says=says))
+    outcome = yield Scenario(project=project, turns=[NOTE, "done"], approver=lambda request: False)
+    if full:
+        was_blocked(outcome, "sure? (the answer was no)")
+    else:
+        ran_normally(outcome)
+
+
+@acting_effect
+def acting_permission(project: Project, full: bool) -> Row:
+    """A hook answers the program's own question, so no person is asked."""
+    allowing = project.hook("allow", says=specific(permissionDecision="allow"))
+    acting(project, full, BeforeTool=allowing, Notification=project.hook("asked"))
+    ran_normally((yield Scenario(project=project, turns=[NOTE, "done"], approval=True)))
+    assert bool(project.payloads("asked")) is not full
+    assert len(project.payloads("allow")) == 1
+
+
+@acting_effect
+def acting_result_blocked(project: Project, full: bool) -> Row:
+    acting(project, full, AfterTool=project.hook(says={"decision": "block", "reason": "not for you"}))
+    outcome = yield Scenario(project=project, turns=[NOTE, "done"])
+    assert outcome.runs == WROTE_NOTE
+    assert ("not for you" in outcome.results[0]) is full
+    assert ("wrote a.txt" in requested(outcome, 1).text) is not full
+
+
+@acting_effect
+def acting_result_text(project: Project, full: bool) -> Row:
+    says = specific(tool_response="redacted", additionalContext="by the guard")
+    acting(project, full, AfterTool=project.hook(says=says))
+    outcome = yield Scenario(project=project, turns=[NOTE, "done"])
+    assert outcome.runs == WROTE_NOTE
+    assert outcome.results == ["redacted\n\nby the guard" if full else "wrote a.txt\n\nby the guard"]
+
+
+@acting_effect
+def acting_result_object(project: Project, full: bool) -> Row:
+    """The result keeps its type."""
+    says = specific(tool_response={"llmContent": {"found": "something", "count": 0}})
+    acting(project, full, AfterTool=project.hook(says=says))
+    outcome = yield Scenario(project=project, turns=[Call("lookup", {"key": "secret"}), "done"])
+    assert ("secret" in requested(outcome, 1).text) is not full
+    assert ("something" in outcome.results[0]) is full
+
+
+@acting_effect
+def acting_failure_replaced(project: Project, full: bool) -> Row:
+    """Hooks see a tool that raised, and their result takes the place of the error."""
+    acting(project, full, AfterTool=project.hook(says=specific(tool_response="nothing found")))
+    outcome = yield Scenario(project=project, turns=[Call("lookup", {"key": "nowhere"}), "done"])
+    assert outcome.runs == [ToolRun("lookup", {"key": "nowhere"})]
+    if full:
+        assert (outcome.results, outcome.text, outcome.error) == (["nothing found"], "done", None)
+        assert "no such key" in project.payloads()[0]["tool_response"]["error"]["message"]
+    else:
+        assert "nothing found" not in outcome.results
+
+
+@acting_effect
+def acting_model_answer_blocked(project: Project, full: bool) -> Row:
+    """The reason is the answer, and the calls in it are dropped."""
+    acting(project, full, AfterModel=project.hook(says={"decision": "block", "reason": "not like this"}))
+    outcome = yield Scenario(project=project, turns=[NOTE, "done"])
+    assert outcome.runs == ([] if full else WROTE_NOTE)
+    assert outcome.text == ("not like this" if full else "done")
+
+
+@acting_effect
+def acting_model_answered(project: Project, full: bool) -> Row:
+    acting(project, full, BeforeModel=project.hook(says=specific(llm_response=answer("from the hook"))))
+    outcome = yield Scenario(project=project, turns=["hello"])
+    assert len(outcome.requests) == (0 if full else 1)
+    assert outcome.text == ("from the hook" if full else "hello")
+
+
+@acting_effect
+def acting_tool_payloads(project: Project, full: bool) -> Row:
+    """The id of a call is the same before and after it, and the duration is in the payload."""
+    acting(project, full, BeforeTool=project.hook("before"), AfterTool=project.hook("after"))
+    ran_normally((yield Scenario(project=project, turns=[NOTE, "done"])))
+    [before], [after] = project.payloads("before"), project.payloads("after")
+    assert ("tool_use_id" in before, "duration_ms" in after) == (full, full)
+    assert before.get("tool_use_id") == after.get("tool_use_id")
 
 
 # Sessions and settings.

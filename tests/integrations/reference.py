@@ -29,12 +29,16 @@ MODEL = "model-1"
 class HooksDriver(Driver):
     """An agent loop around ``Hooks``."""
 
+    acts = True
+
     def run(self, scenario: Scenario) -> Outcome:
         return asyncio.run(_Conversation(scenario).run())
 
 
 class SyncHooksDriver(Driver):
     """The same around ``Hooks.sync``; calls of one answer run in threads."""
+
+    acts = True
 
     def run(self, scenario: Scenario) -> Outcome:
         return asyncio.run(_SyncConversation(scenario).run())
@@ -43,34 +47,45 @@ class SyncHooksDriver(Driver):
 class _Conversation:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        self.hooks = Hooks.load(scenario.project.root)
+        self.hooks = Hooks.load(scenario.project.root, approver=scenario.approver)
         self.model = ChatModel(scenario)
         self.messages: list[dict[str, Any]] = [
             {"role": "system", "content": scenario.system_prompt},
-            {"role": "user", "content": scenario.prompt},
         ]
         self.outcome = Outcome(runs=scenario.tools.runs, requests=self.model.requests)
 
     async def run(self) -> Outcome:
         scenario, outcome = self.scenario, self.outcome
         with self.hooks.session(scenario.session_id) as session:
-            self.hooks.observe("BeforeAgent", prompt=scenario.prompt)
-            while (calls := await self.ask()) and not session.stop_reason:
-                results = await asyncio.gather(*(self.call(call) for call in calls))
-                outcome.results += results
-                ids = (call["id"] for call in self.messages[-1]["tool_calls"])
-                self.messages += [
-                    {"role": "tool", "tool_call_id": id_, "content": result}
-                    for id_, result in zip(ids, results, strict=True)
-                ]
-                if session.stop_reason:
-                    break
-                if scenario.compress:
-                    self.hooks.observe("PreCompress", trigger="auto")
-            outcome.stop_reason = session.stop_reason
-            self.hooks.observe("AfterAgent", prompt=scenario.prompt, prompt_response=outcome.text)
+            start = await self.hooks.before_turn(scenario.prompt)
+            outcome.text, outcome.stop_reason = start.reason or "", start.stop_reason
+            asked, sent = scenario.prompt, None if start.reason else start.prompt
+            while sent is not None:
+                self.messages.append({"role": "user", "content": sent})
+                await self.work(session)
+                end = await self.hooks.after_turn(asked, outcome.text, asked is not scenario.prompt)
+                outcome.stop_reason = session.stop_reason or end.stop_reason
+                if end.clear_context:
+                    del self.messages[1:]
+                sent = None if session.stop_reason else end.next_prompt
+                asked = sent or asked
         await self.hooks.settle()
         return outcome
+
+    async def work(self, session: Any) -> None:
+        """Call the model and the tools, until the model is done."""
+        while (calls := await self.ask()) and not session.stop_reason:
+            results = await asyncio.gather(*(self.call(call) for call in calls))
+            self.outcome.results += results
+            ids = (call["id"] for call in self.messages[-1]["tool_calls"])
+            self.messages += [
+                {"role": "tool", "tool_call_id": id_, "content": result}
+                for id_, result in zip(ids, results, strict=True)
+            ]
+            if session.stop_reason:
+                return
+            if self.scenario.compress and await self.hooks.before_compression("auto") is None:
+                self.messages[1] = {"role": "user", "content": "a summary"}
 
     async def ask(self) -> list[Call]:
         """Call the model; return the calls of its answer."""
@@ -107,14 +122,22 @@ class _Conversation:
         return wire.assemble(chunks)
 
     async def call(self, call: Call) -> str:
-        return self.result(await self.hooks.run_tool(self.name(call), call.args, self.tool(call)))
+        hooked = self.hooks.tool_call(self.name(call), call.args, tool_use_id="call-1")
+        if (refused := await hooked.before()) is not None:
+            return self.result(refused)
+        try:
+            outcome = self.tool(call, hooked.is_approved)(hooked.input)
+        except LookupError as error:
+            replaced = await hooked.raised(error)
+            return str(error) if replaced is None else self.result(replaced)
+        return self.result(await hooked.after(outcome))
 
     def name(self, call: Call) -> str:
         return self.scenario.aliases.get(call.name, call.name)
 
-    def tool(self, call: Call) -> Any:
+    def tool(self, call: Call, is_approved: bool) -> Any:
         def run(args: dict[str, Any]) -> Any:
-            if self.scenario.approval:
+            if self.scenario.approval and not is_approved:
                 name = self.name(call)
                 self.hooks.observe(
                     "Notification",
@@ -144,8 +167,18 @@ class _SyncConversation(_Conversation):
         return self.joined(list(self.hooks.sync.stream_model(request, self.model.stream, translator=API)))
 
     async def call(self, call: Call) -> str:
-        run = self.hooks.sync.run_tool
-        return self.result(await asyncio.to_thread(run, self.name(call), call.args, self.tool(call)))
+        return await asyncio.to_thread(self.call_in_thread, call)
+
+    def call_in_thread(self, call: Call) -> str:
+        hooked = self.hooks.sync.tool_call(self.name(call), call.args, tool_use_id="call-1")
+        if (refused := hooked.before()) is not None:
+            return self.result(refused)
+        try:
+            outcome = self.tool(call, hooked.is_approved)(hooked.input)
+        except LookupError as error:
+            replaced = hooked.raised(error)
+            return str(error) if replaced is None else self.result(replaced)
+        return self.result(hooked.after(outcome))
 
 
 @dataclass

@@ -16,4 +16,4 @@ def test_contract(effect: Effect, driver: Driver, sandbox: Project, caplog: pyte
 
 
 def test_effects_have_their_own_names() -> None:
-    assert len({effect.name for effect in EFFECTS}) == len(EFFECTS) > 40
+    assert len(set(map(str, EFFECTS))) == len(EFFECTS) > 40

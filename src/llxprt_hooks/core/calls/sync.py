@@ -29,6 +29,11 @@ class SyncToolCall:
         """The arguments; after ``before()``, as hooks changed them."""
         return self._call.input
 
+    @property
+    def is_approved(self) -> bool:
+        """After ``before()``: whether a hook that acts, or a person that one asked, said that the tool may run."""
+        return self._call.is_approved
+
     def before(self) -> ToolResult | None:
         """Run the hooks before the call. If it returns None, run the tool with ``input``; else use the result."""
         return loops.drive(self._call.before())
@@ -36,6 +41,10 @@ class SyncToolCall:
     def not_run(self, result: ToolResult) -> ToolResult:
         """Return the result of a call that did not run after ``before()``, with what its hooks say to the model."""
         return self._call.not_run(result)
+
+    def raised(self, error: Exception) -> ToolResult | None:
+        """Run the hooks that act after a tool that raised. If it returns None, raise the error; else use the result."""
+        return loops.drive(self._call.raised(error))
 
     def after(self, outcome: Any) -> ToolResult:
         """Run the hooks after the call, on what the tool returned."""
