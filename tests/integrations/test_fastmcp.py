@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from fastmcp import Client, FastMCP
+from fastmcp.client.elicitation import ElicitResult
 from fastmcp.exceptions import ToolError
 from fastmcp.server import create_proxy
 
+from llxprt_hooks import Config, ask, deny, replace_result
 from llxprt_hooks.integrations.fastmcp import HooksMiddleware
 from tests.integrations.contract import EFFECTS, NOTE, Effect, Outcome, Scenario, Tools, check, check_declarations
 from tests.integrations.mcp_driver import CallTool, McpDriver, text_of
@@ -112,6 +114,53 @@ async def test_what_a_tool_raises_passes_through(sandbox: Project) -> None:
         with pytest.raises(ToolError, match="it went wrong"):
             await client.call_tool("broken")
     assert sandbox.payloads() == []
+
+
+# Hooks that act.
+
+
+def acting(**answers: Any) -> HooksMiddleware:
+    """The middleware with functions for hooks, called like their events."""
+    middleware = HooksMiddleware(Config(profile="full"))
+    for event, answer in answers.items():
+        middleware.hooks.on(event, lambda payload, answer=answer: answer, name=f"hook-{event}")
+    return middleware
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    ("action", "result"), [("accept", "wrote a.txt"), ("decline", "sure? (the answer was no)"), (None, "sure? (nobody")]
+)
+async def test_the_clients_user_is_asked_about_a_call(mode: Any, action: Any, result: str) -> None:
+    tools, questions = Tools(), list[str]()
+
+    async def handle(message: str, *rest: Any) -> ElicitResult[Any]:
+        questions.append(message)
+        return ElicitResult(action=action, content={} if action == "accept" else None)
+
+    handler = {"elicitation_handler": handle} if action else {}
+    server = server_of(tools, acting(BeforeTool=ask("sure?")))
+    async with Client(server, mode=mode, **handler) as client:
+        assert text_of(await calling(client)(*NOTE)).startswith(result)
+    assert len(questions) == (1 if action else 0)
+    assert len(tools.runs) == (1 if action == "accept" else 0)
+
+
+async def test_hooks_that_act_replace_results_and_failures() -> None:
+    answer = replace_result({"llmContent": "x", "metadata": {"structuredContent": {"found": 0}}})
+    server = server_of(Tools(), acting(AfterTool=answer))
+
+    @server.tool
+    def broken() -> str:
+        raise ToolError("it went wrong")
+
+    async with Client(server) as client:
+        for name, arguments in (("lookup", {"key": "secret"}), ("broken", {})):
+            result = await client.call_tool(name, arguments, raise_on_error=False)
+            assert (text_of(result.content), result.structured_content, result.is_error) == ("x", {"found": 0}, False)
+    async with Client(server_of(Tools(), acting(AfterTool=deny("not for you")))) as client:
+        result = await client.call_tool("lookup", {"key": "secret"}, raise_on_error=False)
+    assert (text_of(result.content), result.structured_content, result.is_error) == ("not for you", None, True)
 
 
 async def test_hooks_before_a_server_on_the_network(sandbox: Project) -> None:

@@ -14,7 +14,9 @@ import trio
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.server import MCPServer
+from mcp_types import ElicitResult, InputRequiredResult
 
+from llxprt_hooks import Config, ask, deny, replace_result
 from llxprt_hooks.integrations.mcp import HooksMiddleware
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from tests.integrations.contract import (
@@ -63,31 +65,37 @@ def does_not_start(scenario: Scenario, outcome: Outcome) -> None:
     assert "not approved" in outcome.said
 
 
+def behind_proxy(project: Project, runs: Path, *options: str) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=str(SCRIPTS / "llxprt-hooks"),
+        args=["mcp-proxy", "-C", str(project.root), *options, "--", sys.executable, str(SERVER), str(runs)],
+        env=project.environment(),
+    )
+
+
 class ProxyDriver(McpDriver):
     """A server in another process, with the proxy before it."""
 
     partial: ClassVar[dict[str, Check]] = {**McpDriver.partial, "hooks_not_approved": does_not_start}
 
-    def __init__(self, mode: Mode) -> None:
+    def __init__(self, mode: Mode, user: User | None = None) -> None:
         self.mode: Mode = mode
+        self.user = user
 
     def run(self, scenario: Scenario) -> Outcome:
-        return asyncio.run(self._run(scenario))
+        return asyncio.run(self.run_in_proxy(scenario))
 
-    async def _run(self, scenario: Scenario) -> Outcome:
+    async def run_in_proxy(self, scenario: Scenario) -> Outcome:
         project = scenario.project
         options = [f"--alias={tool}={name}" for tool, name in scenario.aliases.items()]
         runs = project.note("runs")
         runs.touch()
         printed = project.note("stderr")
-        server = StdioServerParameters(
-            command=str(SCRIPTS / "llxprt-hooks"),
-            args=["mcp-proxy", "-C", str(project.root), *options, "--", sys.executable, str(SERVER), str(runs)],
-            env=project.environment(),
-        )
+        server = behind_proxy(project, runs, *options)
         with printed.open("w") as errors:
             try:
-                async with Client(stdio_client(server, errlog=errors), mode=self.mode) as client:
+                transport = stdio_client(server, errlog=errors)
+                async with Client(transport, mode=self.mode, elicitation_callback=self.user) as client:
                     outcome = await self.run_calls(scenario, calling(client))
             except ExceptionGroup as error:  # the proxy has ended
                 outcome = Outcome(error=error)
@@ -208,6 +216,127 @@ async def test_two_clients_are_stopped_separately(sandbox: Project) -> None:
         await first.call_tool("run_shell_command", {"command": "ls"})
         assert text_of((await first.call_tool(*NOTE)).content) == "enough"
         assert text_of((await second.call_tool(*NOTE)).content) == "wrote a.txt"
+
+
+# Hooks that act.
+
+
+def acting(approver: Any = None, **answers: Any) -> HooksMiddleware:
+    """The middleware with functions for hooks, called like their events."""
+    middleware = HooksMiddleware(Config(profile="full", approver=approver))
+    for event, answer in answers.items():
+        middleware.hooks.on(event, lambda payload, answer=answer: answer, name=f"hook-{event}")
+    return middleware
+
+
+class User:
+    """Somebody whom the client asks."""
+
+    def __init__(self, action: Literal["accept", "decline", "cancel"]) -> None:
+        self.action = action
+        self.questions: list[str] = []
+
+    async def __call__(self, context: Any, params: Any) -> ElicitResult:
+        self.questions.append(params.message)
+        return ElicitResult(action=self.action, content={} if self.action == "accept" else None)
+
+
+ASKED = 'sure?\n\nAllow write_file with these arguments? {"file_path":"a.txt","content":"hello"}'
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(("action", "result"), [("accept", "wrote a.txt"), ("decline", "sure? (the answer was no)")])
+async def test_the_clients_user_is_asked_about_a_call(mode: Mode, action: Any, result: str) -> None:
+    user, tools = User(action), Tools()
+    server = server_of(tools, acting(BeforeTool=ask("sure?")))
+    async with Client(server, mode=mode, elicitation_callback=user) as client:
+        for _ in range(2):  # an answer counts once
+            assert text_of((await client.call_tool(*NOTE)).content) == result
+    assert user.questions == [ASKED, ASKED]
+    assert len(tools.runs) == (2 if action == "accept" else 0)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_call_is_denied_if_the_client_cannot_ask_its_user(mode: Mode) -> None:
+    tools = Tools()
+    async with Client(server_of(tools, acting(BeforeTool=ask("sure?"))), mode=mode) as client:
+        text = text_of((await client.call_tool(*NOTE)).content)
+    assert text.startswith("sure? (nobody could be asked: the MCP client cannot ask its user")
+    assert tools.runs == []
+
+
+async def test_an_approver_of_the_program_is_asked_instead_of_the_client() -> None:
+    user, tools = User("accept"), Tools()
+    server = server_of(tools, acting(lambda request: False, BeforeTool=ask("sure?")))
+    async with Client(server, elicitation_callback=user) as client:
+        assert text_of((await client.call_tool(*NOTE)).content) == "sure? (the answer was no)"
+    assert (user.questions, tools.runs) == ([], [])
+
+
+REPLACEMENTS = [
+    (deny("not for you"), "not for you", None, True),
+    (replace_result("[hidden]"), "[hidden]", None, False),
+    (replace_result({"llmContent": [{"type": "text", "text": "[hidden]"}]}), "[hidden]", None, False),
+    (replace_result({"llmContent": "x", "metadata": {"structuredContent": {"found": 0}}}), "x", {"found": 0}, False),
+    (replace_result({"llmContent": "x", "error": {"message": "x"}}), "x", None, True),
+]
+
+
+@pytest.mark.parametrize(("answer", "text", "structured", "is_error"), REPLACEMENTS)
+async def test_a_hook_that_acts_replaces_a_result_and_its_structured_content(
+    answer: Any, text: str, structured: Any, is_error: bool
+) -> None:
+    async with Client(server_of(Tools(), acting(AfterTool=answer))) as client:
+        await client.list_tools()
+        result = await client.call_tool("lookup", {"key": "secret"})
+    assert (text_of(result.content), result.structured_content, result.is_error) == (text, structured, is_error)
+    assert "secret" not in result.model_dump_json()
+
+
+async def test_context_follows_a_replaced_result() -> None:
+    answer = {"hookSpecificOutput": {"tool_response": "[hidden]", "additionalContext": "ask the owner"}}
+    async with Client(server_of(Tools(), acting(AfterTool=answer))) as client:
+        content = (await client.call_tool("lookup", {"key": "secret"})).content
+    assert [text_of([block]) for block in content] == ["[hidden]", "ask the owner"]
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("action", ["accept", "decline", None])
+async def test_the_proxy_asks_the_clients_user(mode: Mode, action: Any, sandbox: Project) -> None:
+    configure_asking(sandbox)
+    user = User(action)
+    outcome = await ProxyDriver(mode, user if action else None).run_in_proxy(Scenario(project=sandbox, turns=[NOTE]))
+    assert outcome.runs == ([ToolRun(*NOTE)] if action == "accept" else [])
+    assert user.questions == ([ASKED] if action else [])
+    assert outcome.results[0].startswith("wrote" if action == "accept" else "sure?")
+
+
+async def test_an_answer_counts_once_and_for_the_arguments_that_the_user_saw(sandbox: Project) -> None:
+    configure_asking(sandbox)
+    runs = sandbox.note("runs")
+    async with Client(stdio_client(behind_proxy(sandbox, runs)), elicitation_callback=User("accept")) as client:
+
+        async def call(file_path: str, question: Any = None) -> Any:
+            asked = question and {name: ElicitResult(action="accept", content={}) for name in question.input_requests}
+            return await client.session.call_tool(
+                NOTE.name,
+                {**NOTE.args, "file_path": file_path},
+                input_responses=asked,
+                request_state=question and question.request_state,
+                allow_input_required=True,
+            )
+
+        first, second = await call("a.txt"), await call("a.txt")
+        answers = [await call("b.txt", first), await call("a.txt", first), await call("a.txt", second)]
+        assert [isinstance(answer, InputRequiredResult) for answer in answers] == [True, True, False]
+        assert isinstance(await call("a.txt", second), InputRequiredResult)
+    assert len(runs.read_text().splitlines()) == 1
+
+
+def configure_asking(sandbox: Project) -> None:
+    hooks = {"BeforeTool": [{"hooks": [{"type": "command", "command": sandbox.hook(says=ask("sure?"))}]}]}
+    sandbox.put("project", {"enableHooks": True, "hooksConfig": {"profile": "full"}, "hooks": hooks})
+    sandbox.approve()
 
 
 # Other event loops.

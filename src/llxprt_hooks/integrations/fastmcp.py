@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.integrations.base import from_extra
 from llxprt_hooks.integrations.mcp_calls import McpIntegration
+from llxprt_hooks.integrations.mcp_questions import AskClient
 from llxprt_hooks.integrations.mcp_results import STRUCTURED
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 
 with from_extra("fastmcp"):
     from fastmcp.server.middleware import Middleware
     from fastmcp.tools.base import InputRequiredToolResult, ToolResult
-    from mcp_types import CallToolResult
+    from mcp_types import CallToolRequestParams, CallToolResult, InputRequiredResult
 
 if TYPE_CHECKING:
     import mcp_types
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class HooksMiddleware(McpIntegration, Middleware):
-    """Runs hooks around each tool call of a server. What a tool raises passes through; AfterTool does not fire then."""
+    """Runs hooks around each tool call of a server. What a tool raises passes through, unless a hook replaces it."""
 
     unsupported = UNSUPPORTED["fastmcp"]
 
@@ -40,16 +41,26 @@ class HooksMiddleware(McpIntegration, Middleware):
         call_next: CallNext[mcp_types.CallToolRequestParams, ToolResult],
     ) -> ToolResult:
         message, current = context.message, context.fastmcp_context
-        session = self.session_of(None if current is None else current.request_context)
+        request = None if current is None else current.request_context
+        session = self.session_of(request)
         if not self.has_tool_hooks(message.name, session):
             return await call_next(context)
+        given = message.model_dump(mode="json", by_alias=True, include={"input_responses", "request_state"})
+        caller = self.caller(request, given)
 
         def run(changed: dict[str, Any] | None) -> Any:
-            if changed is None:
+            if changed is None and not caller.is_answer:
                 return call_next(context)
-            return call_next(context.copy(message=message.model_copy(update={"arguments": changed})))
+            fields = message.model_dump(by_alias=True, exclude={"input_responses", "request_state"})
+            arguments = message.arguments if changed is None else changed
+            final = CallToolRequestParams.model_validate({**fields, **caller.passed_on, "arguments": arguments})
+            return call_next(context.copy(message=final))
 
-        return await self.call(message.name, message.arguments or {}, run, session, as_json=_as_json, make=_made)
+        arguments = message.arguments or {}
+        try:
+            return await self.call(message.name, arguments, run, session, caller, as_json=_as_json, make=_made)
+        except AskClient as asked:
+            return InputRequiredToolResult(InputRequiredResult.model_validate(asked.result))
 
     async def on_list_tools(
         self,
@@ -79,4 +90,6 @@ def _as_json(result: ToolResult) -> dict[str, Any]:
 
 def _made(fields: dict[str, Any]) -> ToolResult:
     result = CallToolResult.model_validate(fields)
-    return ToolResult(content=result.content, meta=result.meta, is_error=result.is_error)
+    return ToolResult(
+        content=result.content, structured_content=result.structured_content, meta=result.meta, is_error=result.is_error
+    )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.integrations.base import from_extra
 from llxprt_hooks.integrations.mcp_calls import McpIntegration
+from llxprt_hooks.integrations.mcp_questions import RESPONSES, STATE, AskClient
 from llxprt_hooks.integrations.mcp_results import OUTPUT_SCHEMA
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 
@@ -48,11 +49,20 @@ class HooksMiddleware(McpIntegration):
         if not isinstance(given, (dict, NoneType)):
             raise MCPError(INVALID_PARAMS, "`arguments` of tools/call must be an object")
 
+        caller = self.caller(ctx, params)
+
         def run(changed: dict[str, Any] | None) -> Any:
-            return call_next(ctx if changed is None else replace(ctx, params={**params, "arguments": changed}))
+            if changed is None and not caller.is_answer:
+                return call_next(ctx)
+            kept = {name: value for name, value in params.items() if name not in (RESPONSES, STATE)}
+            arguments = {} if changed is None else {"arguments": changed}
+            return call_next(replace(ctx, params={**kept, **caller.passed_on, **arguments}))
 
         make = CallToolResult.model_validate
-        return await self.call(name, given or {}, run, session, as_json=_as_json, make=make)
+        try:
+            return await self.call(name, given or {}, run, session, caller, as_json=_as_json, make=make)
+        except AskClient as asked:
+            return asked.result
 
     def _listed(self, result: HandlerResult) -> HandlerResult:
         """A list of tools, without the output schemas of those that have hooks."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from llxprt_hooks.core.engine.session import Session
 from llxprt_hooks.integrations.base import Integration
-from llxprt_hooks.integrations.mcp_results import STRUCTURED, effects, hook_tool_name, is_final, refusal, tool_result
+from llxprt_hooks.integrations.mcp_questions import Caller, Questions, has_forms
+from llxprt_hooks.integrations.mcp_results import effects, hook_tool_name, is_final, refusal, removed_by, tool_result
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
@@ -27,6 +28,7 @@ class McpIntegration(Integration):
         self._server_name = server_name
         # A connection is not a session: no session event fires. It keeps a stop for the client's later calls.
         self._sessions: WeakKeyDictionary[Any, Session] = WeakKeyDictionary()
+        self.questions = Questions()
 
     def hook_name(self, tool_name: Any) -> str:
         """Return the name under which hooks see a tool of the server."""
@@ -48,12 +50,28 @@ class McpIntegration(Integration):
             session = self._sessions.setdefault(client, session)
         return session
 
+    def caller(self, context: Any, params: Mapping[str, Any]) -> Caller:
+        """Return who made a call, given the context of its request, and how their user can be asked about it."""
+        if context is None:
+            return Caller()
+
+        async def elicit(question: dict[str, Any]) -> Any:
+            message, schema = question["message"], question["requestedSchema"]
+            return (await context.session.elicit_form(message, schema, context.request_id)).action
+
+        known = context.session.client_capabilities
+        capabilities = None if known is None else known.model_dump(by_alias=True, exclude_none=True)
+        stands_alone = context.protocol_version >= _REQUESTS_STAND_ALONE
+        can_answer = has_forms(capabilities)
+        return self.questions.caller(params, can_answer=can_answer, elicit=None if stands_alone else elicit)
+
     async def call(
         self,
         tool_name: str,
         arguments: dict[str, Any],
         run: Callable[[dict[str, Any] | None], Any],
         session: Session | None,
+        caller: Caller,
         *,
         as_json: Callable[[ResultT], dict[str, Any]],
         make: Callable[[dict[str, Any]], ResultT],
@@ -65,9 +83,11 @@ class McpIntegration(Integration):
             fields.update(as_json(returned))
             return tool_result(fields) if is_final(fields) else None
 
-        returned, result, refused = await self.run_tool(tool_name, arguments, run, show, session)
+        approver = self.questions.approver(caller)
+        returned, result, refused = await self.run_tool(tool_name, arguments, run, show, session, approver=approver)
         if refused is not None:
             return make(refusal(refused))
         if result is None or (changed := effects(fields, result)) is None:
             return cast("ResultT", returned)
-        return make({name: value for name, value in {**fields, **changed}.items() if name != STRUCTURED})
+        removed = removed_by(changed)
+        return make({name: value for name, value in {**fields, **changed}.items() if name not in removed})

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from llxprt_hooks._support.json_codec import write_json
 from llxprt_hooks.core.protocol.inputs import name_text
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 
@@ -64,14 +65,38 @@ def tool_result(result: Mapping[str, Any]) -> ToolResult:
 
 
 def effects(result: Mapping[str, Any], outcome: ToolResult) -> JSON | None:
-    """Return the fields of a result that hooks changed; None if they said nothing. ``structuredContent`` must go."""
+    """Return the fields of a result that hooks changed; None if they changed nothing. Pass them to ``removed_by``."""
     said = [*map(_note, outcome.additions)]
     if outcome.stop_reason is not None:  # for the user as well
         said.append(text_block(f"[System] A hook stopped the agent: {outcome.stop_reason}"))
-    if not said and not outcome.suppress_display:
+    if not said and not outcome.suppress_display and not outcome.replaced:
         return None
-    blocks = [*_blocks(result), *said]
-    return {"content": [_for_model(block) for block in blocks] if outcome.suppress_display else blocks}
+    changed = _replacement(result, outcome) if outcome.replaced else {"content": _blocks(result)}
+    blocks = [*changed["content"], *said]
+    return {**changed, "content": [_for_model(block) for block in blocks] if outcome.suppress_display else blocks}
+
+
+def removed_by(changes: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the fields of the original result that must not be sent beside what hooks changed."""
+    return () if STRUCTURED in changes else (STRUCTURED,)
+
+
+def _replacement(result: Mapping[str, Any], outcome: ToolResult) -> JSON:
+    """Return the fields of a result that a hook replaced. Structured content stays only if the hook gave another."""
+    content = outcome.llm_content
+    if isinstance(content, str):
+        content = content.removesuffix("".join(f"\n\n{addition}" for addition in outcome.additions))
+    blocks = [*map(_as_block, content if isinstance(content, list) else [content])]
+    replaced: JSON = {"content": blocks, "isError": outcome.error is not None}
+    structured = (outcome.metadata or {}).get(STRUCTURED)
+    return replaced if structured in (None, result.get(STRUCTURED)) else {**replaced, STRUCTURED: structured}
+
+
+def _as_block(part: Any) -> JSON:
+    if isinstance(part, Mapping) and isinstance(part.get("type"), str):
+        return dict(part)
+    text = part.get("text") if isinstance(part, Mapping) else part
+    return text_block(text if isinstance(text, str) else write_json(part).decode())
 
 
 def refusal(outcome: ToolResult) -> JSON:

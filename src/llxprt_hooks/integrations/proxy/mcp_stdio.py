@@ -17,10 +17,11 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 from llxprt_hooks._support.json_codec import read_json, write_json
 from llxprt_hooks._support.text import escape_for_terminal
@@ -30,7 +31,16 @@ from llxprt_hooks.core.protocol.inputs import name_text
 from llxprt_hooks.events import TOOL_EVENTS
 from llxprt_hooks.integrations.base import ToolCallHalves
 from llxprt_hooks.integrations.mcp_calls import McpIntegration
-from llxprt_hooks.integrations.mcp_results import OUTPUT_SCHEMA, STRUCTURED, effects, is_final, refusal, tool_result
+from llxprt_hooks.integrations.mcp_questions import (
+    CAPABILITIES,
+    RESPONSES,
+    STATE,
+    AskClient,
+    Caller,
+    ask_message,
+    has_forms,
+)
+from llxprt_hooks.integrations.mcp_results import OUTPUT_SCHEMA, effects, is_final, refusal, removed_by, tool_result
 from llxprt_hooks.integrations.proxy.json_rpc import (
     CALL,
     NO_ID,
@@ -55,6 +65,7 @@ _MAX_SHOWN: Final = 12
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 _LIST, _TASK_RESULT, _CANCELLED = "tools/list", "tasks/result", "notifications/cancelled"
+_INITIALIZE = "initialize"
 _PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32700, -32600, -32602, -32603
 _TAKEN: Final = "another call with the same id has not been answered yet"
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -89,6 +100,12 @@ class _Call:
     """What hooks are doing at the moment."""
     is_sent: bool = False
     is_answered: bool = False
+    caller: Caller = field(default_factory=Caller)
+
+    @property
+    def completion(self) -> Message:
+        """The field that a result has since revision 2026-07-28."""
+        return {"resultType": "complete"} if self.caller.elicit is None else {}
 
     @property
     def is_with_server(self) -> bool:
@@ -121,6 +138,11 @@ class _Proxy:
         self._tools: dict[str, None] = {}
         """Those of the server that the client has listed."""
         self._is_reported = False
+        self._can_elicit = False
+        """Whether the client said in its handshake that it can ask its user."""
+        self._questions: dict[str, asyncio.Future[Any]] = {}
+        """What the client was asked, by the id of the request. The server does not know of it."""
+        self._prefix = f"llxprt-hooks-{uuid4().hex}-"
 
     def run(self) -> int:
         client = threading.Thread(target=self._carry_to_server, name="mcp-client", daemon=True)
@@ -191,6 +213,11 @@ class _Proxy:
         if head is None:
             return bool(line.strip())
         self._note_id(head.id, is_request=not head.is_reply)
+        if head.method is None:
+            return self._is_ours(head.id)
+        if head.method == _INITIALIZE:
+            self._can_elicit = has_forms(params_of(read(line)[0]).get("capabilities"))
+            return False
         if head.method == CALL:
             return self._is_hooked(head.tool) and self._await(key_of(head.id))
         return head.method == _LIST or (self._has_state and head.method in (_CANCELLED, _TASK_RESULT))
@@ -256,6 +283,8 @@ class _Proxy:
 
     def _from_client(self, line: bytes | None) -> None:
         if line is None:
+            for answer in self._questions.values():
+                answer.set_exception(ConnectionError("it has closed the connection"))
             self._start(self._close_when_sent())
             return
         try:
@@ -272,6 +301,26 @@ class _Proxy:
             self._start(self._send_batch(message))
         else:
             self._handle(message, line)
+
+    async def _elicit(self, question: dict[str, Any]) -> Any:
+        """Ask the client's user; return what they did."""
+        ident = f"{self._prefix}{uuid4().hex}"
+        self._questions[ident] = answer = asyncio.get_running_loop().create_future()
+        try:
+            self._to_client.write_later(write_json(ask_message(ident, question)) + b"\n")
+            result = (await answer).get("result")
+        finally:
+            del self._questions[ident]
+        return result.get("action") if isinstance(result, dict) else None
+
+    def _is_ours(self, ident: Any) -> bool:
+        """Whether a reply of the client is to a question of hooks."""
+        return isinstance(ident, str) and ident.startswith(self._prefix)
+
+    def _answered(self, message: Message) -> None:
+        answer = self._questions.get(message["id"])
+        if answer is not None and not answer.done():
+            answer.set_result(message)
 
     def _refuse(self, message: Any, code: int, problem: str) -> None:
         """Answer a message that hooks cannot check: the server may read it, and run a tool that they have not seen."""
@@ -290,7 +339,7 @@ class _Proxy:
                 self._refuse(message, _INVALID_REQUEST, _TAKEN)
                 return
             self._await(key)
-            call = self._calls[key] = _Call(self._halves(message))
+            call = self._calls[key] = self._call_of(message)
             call.task = self._start(self._send_call(call, message, line))
         elif self._passes(message):
             self._await_no_more(message)
@@ -308,20 +357,32 @@ class _Proxy:
     def _passes(self, message: Message) -> bool:
         """Take note of a message that is not a call; return whether the server gets it."""
         method, key, params = message.get("method"), key_of(message.get("id")), params_of(message)
+        if method is None and self._is_ours(message.get("id")):
+            self._answered(message)
+            return False
         if method == _CANCELLED:
             return self._cancel(key_of(params.get("requestId")))
         if method == _LIST and key != NO_ID:
             self._waiting[key] = partial(self._listed, key)
         elif method == _TASK_RESULT and (call := self._task_calls.get(name_text(params.get("taskId")))):
-            self._expect(_Call(call.halves), key)  # as often as the client asks for it
+            self._expect(_Call(call.halves, caller=call.caller), key)  # as often as the client asks for it
         return True
 
-    def _halves(self, message: Message) -> ToolCallHalves:
+    def _call_of(self, message: Message) -> _Call:
         params = params_of(message)
         name: Any = params.get("name")
         arguments = params.get("arguments")
         given = arguments if isinstance(arguments, dict) else {}
-        return ToolCallHalves(self._integration, name, given, self._session)
+        caller = self._caller(params)
+        approver = self._integration.questions.approver(caller)
+        return _Call(ToolCallHalves(self._integration, name, given, self._session, approver=approver), caller=caller)
+
+    def _caller(self, params: Message) -> Caller:
+        """Return how the client's user can be asked. Since revision 2026-07-28, each request has its capabilities."""
+        questions, meta = self._integration.questions, params.get("_meta")
+        if isinstance(meta, dict) and _VERSION_KEY in meta:
+            return questions.caller(params, can_answer=has_forms(meta.get(CAPABILITIES)), elicit=None)
+        return questions.caller(params, can_answer=self._can_elicit, elicit=self._elicit)
 
     async def _send_call(self, call: _Call, message: Message, line: bytes) -> None:
         key = key_of(message.get("id"))
@@ -338,13 +399,13 @@ class _Proxy:
             found = "arguments" if isinstance(params, dict) else "params"
             error = {"code": _INVALID_PARAMS, "message": f"`{found}` of tools/call must be an object"}
             return {"jsonrpc": "2.0", "id": message.get("id"), "error": error}
-        result = await call.halves.before()
+        try:
+            result = await call.halves.before()
+        except AskClient as asked:
+            return {"jsonrpc": "2.0", "id": message.get("id"), "result": asked.result}
         if result is None:
             return None
-        meta = params.get("_meta")
-        is_recent = isinstance(meta, dict) and _VERSION_KEY in meta
-        refused = {**refusal(result), **({"resultType": "complete"} if is_recent else {})}
-        return {"jsonrpc": "2.0", "id": message.get("id"), "result": refused}
+        return {"jsonrpc": "2.0", "id": message.get("id"), "result": {**refusal(result), **call.completion}}
 
     async def _send_batch(self, batch: list[Message]) -> None:
         """Send a batch once the hooks of all its calls are done. Refused calls are answered in a batch of their own."""
@@ -361,7 +422,7 @@ class _Proxy:
                 answers.append({"jsonrpc": "2.0", "id": message["id"], "error": error})
                 return None
             self._await(key)
-            call = self._calls[key] = _Call(self._halves(message))
+            call = self._calls[key] = self._call_of(message)
             if (answer := await self._before(call, message)) is not None:
                 self._forget(call, key)
                 answers.append(answer)
@@ -469,6 +530,9 @@ class _Proxy:
         if isinstance(result, dict) and is_final(result):
             call.task = self._start(self._return(call, key, message, line))
             return
+        if "error" in message:
+            call.task = self._start(self._failed(call, key, message, line))
+            return
         task = result.get("task") if isinstance(result, dict) else None
         task_id = task.get("taskId") if isinstance(task, dict) else None
         if isinstance(task_id, str):
@@ -479,7 +543,17 @@ class _Proxy:
         result: Message = message["result"]
         outcome = await call.halves.after(tool_result(result))
         if (changed := effects(result, outcome)) is not None:
-            line = edited(line, message, ("result",), changed, STRUCTURED)
+            line = edited(line, message, ("result",), changed, *removed_by(changed))
+        self._answer(call, key, line)
+
+    async def _failed(self, call: _Call, key: Key, message: Message, line: bytes) -> None:
+        """The server answered with an error: what hooks that act put in its place is a result."""
+        error = message["error"]
+        text = error.get("message") if isinstance(error, dict) else error
+        outcome = await call.halves.raised(McpError(str(text)))
+        if outcome is not None:
+            result = {**(effects({}, outcome) or {}), **call.completion}
+            line = write_json({"jsonrpc": "2.0", "id": message.get("id"), "result": result}) + b"\n"
         self._answer(call, key, line)
 
     def _answer(self, call: _Call, key: Key, line: bytes) -> None:
@@ -505,7 +579,15 @@ def _rewritten(call: _Call, message: Message, line: bytes) -> bytes:
     changes = {
         name: value for name, value in call.halves.hooked.input.items() if value is not given.get(name, _MISSING)
     }
-    return edited(line, message, ("params", "arguments"), changes) if changes else line
+    line = edited(line, message, ("params", "arguments"), changes) if changes else line
+    if not call.caller.is_answer:
+        return line
+    passed_on = call.caller.passed_on
+    return edited(line, message, ("params",), passed_on, *({RESPONSES, STATE} - passed_on.keys()))
+
+
+class McpError(Exception):
+    """An error that a server answered with."""
 
 
 def _is_wanted(answer: Message) -> bool:
