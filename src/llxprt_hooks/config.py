@@ -16,6 +16,7 @@ from llxprt_hooks.core.engine.guards import RequiredHook, require_hooks, require
 from llxprt_hooks.core.engine.observer import Observers
 from llxprt_hooks.core.engine.system import HookSystem
 from llxprt_hooks.core.executors.base import DEFAULT_MAX_PROCESSES, DEFAULT_OUTPUT_LIMIT
+from llxprt_hooks.core.protocol.caller import checked_metadata
 from llxprt_hooks.process import ForkSafeLock
 from llxprt_hooks.process.shell.command_line import PROJECT_TRUSTED_VARIABLE
 from llxprt_hooks.process.shell.environment import process_environment, without_relative_path
@@ -61,6 +62,7 @@ class LoadOptions(TypedDict, total=False):
     require: Iterable[str]
     profile: str | None
     approver: Approver | None
+    metadata: Mapping[str, Any] | None
 
 
 class Config:
@@ -87,6 +89,7 @@ class Config:
         profile: str = STANDARD,
         approver: Approver | None = None,
         max_continuations: int = DEFAULT_MAX_CONTINUATIONS,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         if hooks is not None and not isinstance(hooks, Mapping):
             raise TypeError(f"`hooks` must map event names to lists of hook groups, found {type(hooks).__name__}")
@@ -109,6 +112,8 @@ class Config:
         self.approver = approver
         """Who decides about a call if a hook that acts asks."""
         self.max_continuations = max_continuations
+        self.metadata = checked_metadata(metadata)
+        """Who asks, in the program's own words: a JSON object for every payload, unless it is empty (D-141)."""
         self._own_profile: str | None = None
         self.settings: Settings | None = None
         """The result of ``load``: problems, notices, trust. None for a configuration created in code."""
@@ -142,6 +147,7 @@ class Config:
         require: Iterable[str] = (),
         profile: str | None = None,
         approver: Approver | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> Config:
         """Read the settings files of system, user and project, and the extensions.
 
@@ -149,7 +155,7 @@ class Config:
         ``SettingsError`` is raised for a file that exists and cannot be read or parsed, and for a folder that does not
         exist. Hooks of a project run only if the user has approved them; skipped ones are listed in
         ``config.settings.notices``. With ``watch`` the files are read again when they change. A ``profile`` takes the
-        place of that of the settings.
+        place of that of the settings. ``metadata`` is in every payload.
 
         ``require`` lists what must have a hook: ``"BeforeTool:write_file"``, or just the event. If none would run,
         because none is configured, hooks are off, the project is not approved or has changed, or the hook is disabled
@@ -173,6 +179,7 @@ class Config:
             output_limit=output_limit,
             max_processes=max_processes,
             approver=approver,
+            metadata=metadata,
         )
         config._own_profile = profile
         config.use(settings)

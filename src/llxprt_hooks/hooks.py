@@ -14,7 +14,7 @@ Failures of hooks never raise. Mistakes in the calling program do: an unknown ev
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
 
@@ -65,8 +65,8 @@ ChunkT = TypeVar("ChunkT")
 class HookSession(Session):
     """A conversation, as a context manager: SessionStart fires when it is entered, SessionEnd when it is left."""
 
-    def __init__(self, hooks: Hooks, session_id: str, transcript_path: str) -> None:
-        super().__init__(hooks.config, session_id, transcript_path)
+    def __init__(self, hooks: Hooks, session_id: str, transcript_path: str, metadata: Mapping[str, Any] | None) -> None:
+        super().__init__(hooks.config, session_id, transcript_path, metadata)
         self._hooks = hooks
 
     def __enter__(self) -> Self:
@@ -276,9 +276,14 @@ class Hooks:
 
     # Sessions and watching events.
 
-    def session(self, session_id: str, transcript_path: str = "") -> HookSession:
-        """Return a session to enter, with ``with`` or ``async with``, around the calls of one conversation."""
-        return HookSession(self, session_id, transcript_path)
+    def session(
+        self, session_id: str, transcript_path: str = "", metadata: Mapping[str, Any] | None = None
+    ) -> HookSession:
+        """Return a session to enter, with ``with`` or ``async with``, around the calls of one conversation.
+
+        ``metadata`` says who asks. Its fields take precedence over those of the configuration.
+        """
+        return HookSession(self, session_id, transcript_path, metadata)
 
     def observe(self, event: str, **fields: Any) -> None:
         """Start the hooks of an event that nobody waits for, and return. It is finished even if this loop ends."""

@@ -179,6 +179,24 @@ def test_one_execution_in_full(recorded: CliProject) -> None:
     ]
 
 
+def test_who_asked_is_recorded_and_shown(world: CliProject) -> None:
+    caller = {"metadata": {"team": "web"}, "agent": {"host": "far"}}
+    record(world, execution(hook_input={"tool_name": "glob", **caller}))
+    [line] = world.run("log", "--json").json_lines
+
+    assert {name: line[name] for name in caller} == caller
+    shown = world.run("log", line["id"]).stdout.splitlines()
+    assert shown[-2:] == ['metadata    {"team":"web"}', 'agent       {"host":"far"}']
+
+
+def test_of_an_endless_caller_only_the_size_is_recorded(world: CliProject) -> None:
+    record(world, execution(hook_input={"tool_name": "glob", "metadata": {"team": "x" * 10_000}}))
+    [line] = world.run("log", "--json").json_lines
+
+    assert "metadata" not in line
+    assert line["metadata_bytes"] > 10_000
+
+
 def test_an_execution_is_found_by_its_id_in_any_project(recorded: CliProject) -> None:
     record(recorded, execution("foreign"), project=recorded.folder)
     identity = recorded.run("log", "--all", "--hook", "foreign", "--json").json_lines[0]["id"]

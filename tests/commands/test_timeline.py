@@ -136,6 +136,14 @@ def test_figures_that_are_kept_up_to_date_are_those_of_all_events() -> None:
     assert step_by_step.facets() == at_once.facets()
 
 
+def test_events_are_found_by_who_asked() -> None:
+    web: dict[str, Any] = {"metadata": {"team": "web", "roles": ["a"]}, "agent": {"host": "far", "pid": 7}}
+    timeline = timeline_of(execution("e1", **web), execution("e2", metadata={"team": "shop"}), execution("e3"))
+
+    assert dict(timeline.facets()["caller"]) == {"team=web": 1, "host=far": 1, "team=shop": 1}
+    assert [event.id for event in timeline.view(Where(caller="team=web")).page(before=None, limit=9)] == ["e1"]
+
+
 def test_figures() -> None:
     hours = [("e1", "10:00", 1.0), ("e2", "10:30", 3.0), ("e3", "11:10", 900.0)]
     timeline = timeline_of(

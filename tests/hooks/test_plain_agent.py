@@ -7,6 +7,7 @@ import inspect
 import itertools
 import threading
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -562,6 +563,88 @@ async def test_a_session_is_in_the_payload_and_has_a_beginning_and_an_end(projec
     }
     assert (told["SessionStart"]["source"], told["SessionEnd"]["reason"]) == ("startup", "exit")
     assert (project.payload()["session_id"], project.payload()["transcript_path"]) == ("s1", "")
+
+
+async def test_the_metadata_of_program_and_session_is_in_every_payload(project: EngineProject) -> None:
+    events = ("SessionStart", "SessionEnd", "BeforeTool", "AfterTool", "BeforeModel", "AfterModel")
+    hooks = Hooks(project.config(dict.fromkeys(events, project.hook()), metadata={"team": "shop", "user": "nobody"}))
+    async with hooks.session("s2", metadata={"user": "ada", "roles": ("admin",)}):
+        await hooks.run_tool("any", {}, done)
+        await hooks.call_model(REQUEST, lambda request: answer("hi"), translator="openai-chat")
+        await hooks.settle()
+    await hooks.settle()
+    payloads = project.payloads()
+    assert {payload["hook_event_name"] for payload in payloads} == {*events}
+    assert [payload["metadata"] for payload in payloads] == [{"team": "shop", "user": "ada", "roles": ["admin"]}] * len(
+        events
+    )
+
+    await hooks.run_tool("any", {}, done)
+    assert project.payload()["metadata"] == {"team": "shop", "user": "nobody"}
+
+
+async def test_without_metadata_the_payload_has_no_such_field(project: EngineProject) -> None:
+    hooks = Hooks(project.config({"BeforeTool": project.hook()}, metadata={}))
+    with hooks.session("s2"):
+        await hooks.run_tool("any", {}, done)
+    assert "metadata" not in project.payload()
+    assert "agent" not in project.payload()
+
+
+def test_later_runs_of_a_session_keep_its_metadata() -> None:
+    session = Hooks().session("s1", metadata={"user": "ada"})
+    assert session.next_run().metadata == session.part_of("one").metadata == {"user": "ada"}
+
+
+ITSELF: dict[str, Any] = {}
+ITSELF["me"] = ITSELF
+
+
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        (["ada"], "`metadata` must be a mapping, found list"),
+        ({"when": object()}, r"`metadata\['when'\]` must be a JSON value, found object"),
+        ({"a": [{"b": float("nan")}]}, r"`metadata\['a'\]\[0\]\['b'\]` must be a JSON value, found nan"),
+        ({7: "seven"}, "the keys of `metadata` must be strings, found int"),
+        (ITSELF, "contains itself"),
+    ],
+)
+def test_metadata_other_than_a_json_object_is_a_mistake_of_the_program(metadata: Any, problem: str) -> None:
+    with pytest.raises(TypeError, match=problem):
+        Config(metadata=metadata)
+    with pytest.raises(TypeError, match=problem):
+        Hooks().session("s1", metadata=metadata)
+    with pytest.raises(TypeError, match=problem):
+        Hooks.load(metadata=metadata)
+
+
+def test_a_function_in_a_pool_runs_in_the_session(project: EngineProject) -> None:
+    hooks = Hooks(project.config({"BeforeTool": project.hook()}))
+
+    def work(name: str) -> str:
+        return str(hooks.sync.run_tool(name, {}, done).llm_content)
+
+    with ThreadPoolExecutor(1) as pool, hooks.session("s2", metadata={"user": "ada"}) as session:
+        assert pool.submit(session.run, work, "any").result() == pool.submit(work, "other").result()
+    inside, outside = project.payloads()
+    assert (inside["session_id"], inside["metadata"]) == ("s2", {"user": "ada"})
+    assert outside["session_id"] == "s1"
+
+
+def test_a_stop_in_a_pool_stops_the_session() -> None:
+    hooks = Hooks()
+    hooks.on("BeforeTool", lambda payload: stop("enough"))
+    with ThreadPoolExecutor(1) as pool, hooks.session("s2") as session:
+        pool.submit(session.run, lambda: hooks.sync.run_tool("any", {}, done)).result()
+        assert session.stop_reason == "enough"
+
+
+def test_a_coroutine_function_cannot_be_run_in_a_pool() -> None:
+    async def work() -> None: ...
+
+    with pytest.raises(TypeError, match="await a coroutine function"):
+        Hooks().session("s2").run(work)  # type: ignore[unused-coroutine]  # it raises
 
 
 def test_a_session_that_fails_ends_for_another_reason(project: EngineProject) -> None:

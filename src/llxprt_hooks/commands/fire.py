@@ -26,6 +26,7 @@ from llxprt_hooks.core.engine.results import (
     is_asked,
     is_blocked,
 )
+from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
 from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.model.payload import mark_fields
@@ -383,7 +384,7 @@ def _enforced(entry: HookRegistryEntry) -> HookRegistryEntry:
 
 def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) -> list[str]:
     known = event_name.spec.fields
-    unknown = [f"`{name}`" for name in hook_input if name not in known and name not in BASE_FIELDS]
+    unknown = [f"`{name}`" for name in hook_input if name not in (*known, *BASE_FIELDS, *CALLER_FIELDS)]
     if not unknown:
         return []
     return [f"unknown fields of {event_name}, not sent: {', '.join(unknown)}; known fields: {', '.join(known)}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import socket
 import subprocess
 import sys
 import uuid
@@ -113,6 +114,11 @@ def test_every_execution_is_in_the_stream_when_the_agent_has_ended(sandbox: Proj
     assert (record["blocked"], record["reason"]) == (True, "nothing personal")
     assert len(record["content_hash"]) == 64
     assert "payload" not in record
+    agents = [record["agent"] for record in records]
+    assert agents == [agents[0]] * 3
+    assert (agents[0]["host"], agents[0]["project"]) == (socket.gethostname(), str(sandbox.root))
+    assert agents[0].keys() == {"host", "user", "project", "pid", "version"}
+    assert len({record["chain"] for record in records}) == 1
 
 
 def test_payloads_are_sent_only_on_request(sandbox: Project, server: NatsServer) -> None:
@@ -389,7 +395,7 @@ def test_a_trail_whose_key_is_missing_is_an_error(sandbox: Project, server: Nats
 
 def _agents(server: NatsServer) -> list[str]:
     lines = StreamReader(NatsAddress((server.url,)), "LLXPRT_HOOKS").lines()
-    return list(dict.fromkeys(json.loads(line)["agent"] for line in lines))
+    return list(dict.fromkeys(json.loads(line)["chain"] for line in lines))
 
 
 def test_what_the_stream_no_longer_has_is_not_sent_again(sandbox: Project, server: NatsServer) -> None:

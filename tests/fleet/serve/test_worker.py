@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import pwd
 import signal
+import socket
 import threading
 import uuid
 from contextlib import suppress
@@ -13,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from nats.aio.client import Client
 
-from llxprt_hooks import Config, HookFormat, fire_before_model_hook, fire_before_tool_hook
+import llxprt_hooks
+from llxprt_hooks import Config, HookFormat, Hooks, fire_before_model_hook, fire_before_tool_hook
 from llxprt_hooks.fleet.serve.worker import PolicyWorker
 from tests.support.processes import DEADLINE, eventually, until
 from tests.support.replies import DENY
@@ -53,6 +57,72 @@ def asking(server: NatsServer, subject: str, **fields: Any) -> Config:
     """An agent whose hook asks the workers."""
     hook = {"type": "nats", "servers": [server.url], "subject": subject, **fields}
     return Config(enable_hooks=True, session_id="agent-7", hooks={"BeforeTool": [{"hooks": [hook]}]})
+
+
+POLICY = """#!/bin/sh
+case "$(cat)" in
+*'"team": "payments"'*|*'"team":"payments"'*) echo '{"decision": "deny", "reason": "payments may not write"}' ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("way", ["http", "nats"])
+async def test_a_central_policy_tells_teams_and_projects_apart(
+    world: CliProject, nats_server: NatsServer, subject: str, tmp_path: Path, way: str
+) -> None:
+    world.configure(BeforeTool=[world.script("policy.sh", POLICY), world.hook("record")])
+    arguments = HTTP if way == "http" else ("--nats", nats_server.url, "--subject", subject)
+
+    with Worker(world, *arguments) as worker:
+        hook = (
+            {"type": "http", "url": f"{worker.url}/v1/events"}
+            if way == "http"
+            else {"type": "nats", "servers": [nats_server.url], "subject": subject}
+        )
+
+        async def asked(project: str, **metadata: Any) -> str:
+            hooks = Hooks(
+                Config(
+                    enable_hooks=True,
+                    working_dir=tmp_path / project,
+                    hooks={"BeforeTool": [{"hooks": [hook]}]},
+                    metadata=metadata,
+                )
+            )
+            return str((await hooks.run_tool("write_file", {}, lambda args: "written")).llm_content)
+
+        assert await asked("shop", team="payments") == "payments may not write"
+        assert await asked("blog", team="web") == "written"
+        assert await asked("wiki") == "written"
+
+    shop, blog, wiki = world.payloads("record")
+    assert (shop["metadata"], blog["metadata"]) == ({"team": "payments"}, {"team": "web"})
+    assert "metadata" not in wiki
+    assert [payload["agent"]["project"] for payload in (shop, blog, wiki)] == [
+        str(tmp_path / name) for name in ("shop", "blog", "wiki")
+    ]
+    assert shop["agent"] == {
+        "host": socket.gethostname(),
+        "user": pwd.getpwuid(os.getuid()).pw_name,
+        "project": str(tmp_path / "shop"),
+        "pid": os.getpid(),
+        "version": llxprt_hooks.__version__,
+    }
+    assert shop["cwd"] == str(world.root)
+
+
+def test_a_worker_asks_the_next_one_for_the_agent_that_asked_it(world: CliProject) -> None:
+    first, second = world, type(world)(world.root.parent / "second")
+    second.configure(BeforeTool=second.hook("policy"))
+    agent = {"host": "far", "user": "ada", "project": "/far", "pid": 7, "version": "0"}
+
+    with Worker(second, *HTTP) as last:
+        first.configure(BeforeTool={"type": "http", "url": f"{last.url}/v1/events"})
+        with Worker(first, *HTTP) as worker:
+            worker.post({**CALL, "agent": agent, "metadata": {"team": "web"}})
+
+    [payload] = second.payloads("policy")
+    assert (payload["agent"], payload["metadata"]) == (agent, {"team": "web"})
 
 
 # HTTP.
@@ -118,6 +188,7 @@ BAD = {
     "no event": (b"{}", 400, "unsupported_event", "unknown hook event None"),
     "an unknown event": (b'{"hook_event_name": "Whenever"}', 400, "unsupported_event", "'Whenever'"),
     "a missing field": (b'{"hook_event_name": "BeforeTool"}', 400, "validation", "lacks `tool_name`"),
+    "a wrong caller": (json.dumps({**CALL, "metadata": "ada"}).encode(), 400, "validation", "`metadata`"),
     "a wrong type": (json.dumps({**CALL, "session_id": 7}).encode(), 400, "validation", "`session_id`"),
     "too large": (b" " * (10 * 2**20 + 1), 413, "bad_message", "larger than"),
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from llxprt_hooks._support.json_codec import write_json
 from llxprt_hooks._support.terminal import (
     SHORT_ID,
     Part,
@@ -40,6 +41,7 @@ from llxprt_hooks.commands.log import (
     recorded_duration,
     recorded_time,
 )
+from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
 from llxprt_hooks.fleet.audit.log import log_file
 
 if TYPE_CHECKING:
@@ -292,6 +294,7 @@ def _print_full(record: Record) -> None:
         "ended with": _ending(record),
         "project": str(record.get("project") or "-"),
         "session": str(record.get("session_id") or "-"),
+        **{name: write_json(record[name]).decode() for name in CALLER_FIELDS if name in record},
     }
     for row in aligned([((name, "dim"), value) for name, value in rows.items()]):
         console.print(row, soft_wrap=True)

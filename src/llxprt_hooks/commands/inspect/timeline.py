@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks.commands.log import blocked_word, observed_decision, recorded_duration, recorded_time
 from llxprt_hooks.commands.stats import Figures
+from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
 from llxprt_hooks.events import TOOL_EVENTS
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ MAX_EVENTS = 20_000
 MAX_TEXT = 64 * 1024 * 1024
 """How many characters the kept events may contain: with payloads, one event can have a million."""
 
-_FACETS = ("project", "session", "event", "tool", "hook")
+_FACETS = ("project", "session", "caller", "event", "tool", "hook")
 """The properties that a person can filter events by."""
 
 
@@ -109,6 +110,18 @@ class TimelineEvent:
     @property
     def session_id(self) -> str:
         return str(self.record.get("session_id") or "")
+
+    @property
+    def callers(self) -> list[str]:
+        """Who asked, as far as programs and agents said so: ``team=web``."""
+        said = [self.record.get(name) for name in CALLER_FIELDS]
+        return [
+            f"{name}={value}"
+            for each in said
+            if isinstance(each, dict)
+            for name, value in each.items()
+            if isinstance(value, (str, int)) and name not in _NO_CALLER
+        ]
 
     @property
     def timestamp(self) -> str:
@@ -196,6 +209,7 @@ class TimelineEvent:
         values = {
             "project": {self.project},
             "session": {self.session_id},
+            "caller": set(self.callers),
             "event": {self.event_name},
             "tool": {self.tool},
             "hook": set(self.hooks),
@@ -221,6 +235,7 @@ class TimelineEvent:
             "subject": self.subject,
             "project": self.project,
             "session": self.session_id,
+            "callers": self.callers,
             "decision": self.decision,
             "word": decision_word(self.event_name, self.decision),
             "failed": self.failed,
@@ -239,6 +254,7 @@ class Where:
 
     project: str = ""
     session: str = ""
+    caller: str = ""
     event: str = ""
     tool: str = ""
     hook: str = ""
@@ -259,6 +275,7 @@ class Where:
         return (
             (not self.project or event.project == self.project)
             and (not self.session or event.session_id == self.session)
+            and (not self.caller or self.caller in event.callers)
             and (not self.event or event.event_name == self.event)
             and (not self.tool or event.subject == self.tool)
             and (not self.hook or self.hook in event.hooks)
@@ -365,6 +382,9 @@ class Timeline:
         self._facets = {name: +counter for name, counter in self._facets.items()}
         self._views.clear()
 
+
+_NO_CALLER = ("pid", "version")
+"""What an agent says about itself that nobody looks for an event by."""
 
 _MAX_VIEWS = 8
 _MAX_VALUES = 200

@@ -21,6 +21,7 @@ from llxprt_hooks.core.engine.results import (
     build_failure_envelope,
     make_empty_success_result,
 )
+from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
 from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem, name_text
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import FieldKind, HookEventName, SessionEndReason, SessionStartSource
@@ -130,7 +131,7 @@ class HookEventHandler:
 
         Model data that the translator cannot read may be in hook format without a mark: messages and recorded payloads
         cannot carry one (D-16). With ``keep_base_fields`` the base fields in the input are used, so that a recorded
-        payload can be fired again.
+        payload can be fired again; who asks is always what the input says, if it says so.
         """
         event: HookEventName | None = None
         stage = "initialization"
@@ -143,7 +144,8 @@ class HookEventHandler:
                 raise HookStageError("validation", problem, {"eventName": event.value})
         except Exception as error:
             return self._unusable(error, stage, event)
-        base = {name: hook_input[name] for name in BASE_FIELDS if name in hook_input} if keep_base_fields else {}
+        kept = (*(BASE_FIELDS if keep_base_fields else ()), *CALLER_FIELDS)
+        base = {name: hook_input[name] for name in kept if name in hook_input}
         return await self._fire(event, hook_input, base, accept_unmarked=True)
 
     def use_planner(self, planner: HookPlanner) -> None:

@@ -57,6 +57,8 @@ class EventConfig(Protocol):
     def working_dir(self) -> str: ...
     @property
     def transcript_path(self) -> str: ...
+    @property
+    def metadata(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +74,16 @@ class Engine:
     """The advice that was logged, by hook and mistake: a hook makes its mistakes at every call."""
 
     def base_fields(self, event_name: HookEventName) -> dict[str, Any]:
-        session = current_session(self.config) or self.config
+        own = current_session(self.config)
+        session = own or self.config
+        metadata = self.config.metadata if own is None else {**self.config.metadata, **own.metadata}
         return {
             "session_id": session.session_id,
             "cwd": self.config.working_dir,
             "timestamp": timestamp(),
             "hook_event_name": event_name.value,
             "transcript_path": session.transcript_path,
+            **({"metadata": metadata} if metadata else {}),
         }
 
     def report_nothing(self, event_name: HookEventName) -> None:

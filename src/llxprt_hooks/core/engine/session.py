@@ -7,13 +7,15 @@ Each configuration has its own: two of them in one program do not share sessions
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, overload
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core.engine import session_memory
+from llxprt_hooks.core.protocol.caller import checked_metadata
 from llxprt_hooks.model.restriction import Restriction
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.engine.results import AggregatedHookResult
 
 log = debug_logger("triggers")
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class StopRequested(Exception):  # a request, not an error
@@ -74,9 +79,13 @@ class Session:
 
     checks_requests = True
 
-    def __init__(self, config: object, session_id: str, transcript_path: str) -> None:
+    def __init__(
+        self, config: object, session_id: str, transcript_path: str, metadata: Mapping[str, Any] | None = None
+    ) -> None:
         self.session_id = session_id
         self.transcript_path = transcript_path
+        self.metadata = checked_metadata(metadata)
+        """Who asks, beside what the configuration says about it (D-141)."""
         self.restriction = Restriction()
         """Which tools the latest answer of the model may call."""
         self.continuations = 0
@@ -157,7 +166,7 @@ class Session:
         return run
 
     def _run(self) -> Session:
-        run = Session(self._config, self.session_id, self.transcript_path)
+        run = Session(self._config, self.session_id, self.transcript_path, self.metadata)
         run._conversation = self._conversation
         return run
 
@@ -181,6 +190,16 @@ class Session:
             yield self
         finally:
             self.leave()
+
+    def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a function in this session, also in a thread that does not inherit the context.
+
+        Such as that of a pool: ``pool.submit(session.run, work, argument)``.
+        """
+        if iscoroutinefunction(function):
+            raise TypeError("`run` calls functions: await a coroutine function inside of the session's `with` block")
+        with self.active():
+            return function(*args, **kwargs)
 
     def enter(self) -> None:
         """Make this the session of the current context."""

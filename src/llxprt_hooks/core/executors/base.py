@@ -15,6 +15,7 @@ from llxprt_hooks._support.json_codec import decode_text, repeated_key, write_pa
 from llxprt_hooks._support.stamps import new_id
 from llxprt_hooks._support.text import escape_for_terminal, shorten
 from llxprt_hooks.core.engine.results import HookExecutionError, HookExecutionResult, error_text
+from llxprt_hooks.core.protocol.caller import asking_agent
 from llxprt_hooks.core.protocol.exit_codes import Reading, read_answer, read_outcome
 from llxprt_hooks.core.protocol.model_outputs import OUTPUTS
 from llxprt_hooks.process import Completed, ProcessSlots
@@ -49,6 +50,8 @@ class Executor(ABC, Generic[Spec]):
     """The fields of a typical hook, without its type."""
     in_process: ClassVar[bool] = False
     """Whether hooks run inside this process, so that the event loop they run on matters to them."""
+    is_remote: ClassVar[bool] = False
+    """Whether somebody else decides, who gets to know which agent asks."""
     is_process: ClassVar[bool] = False
     """Whether a hook is a process, with an exit code and streams to report."""
     unsupported: ClassVar[str] = ""
@@ -131,7 +134,7 @@ class StartRefusedError(Exception):
 class EventRun:
     """What all hooks of one event share: the input, encoded once, and the environment at that moment."""
 
-    __slots__ = ("_for_acting", "_payload", "environment", "event_id", "event_name", "extras", "hook_input", "runtime")
+    __slots__ = ("_payload", "_views", "environment", "event_id", "event_name", "extras", "hook_input", "runtime")
 
     def __init__(
         self,
@@ -147,7 +150,7 @@ class EventRun:
         self.runtime = runtime
         self.extras = extras
         """Fields that only hooks that act receive (D-46)."""
-        self._for_acting: EventRun | None = None
+        self._views: dict[tuple[bool, bool], EventRun] = {}
         self.environment = runtime.inherited(HookScope.PROJECT)
         self._payload: bytes | None = None
 
@@ -159,12 +162,17 @@ class EventRun:
 
     def seen_by(self, config: HookConfig) -> EventRun:
         """The event as a hook sees it."""
-        if not self.extras or not config.acts:
+        acts = bool(self.extras) and config.acts
+        introduces_agent = config.executor.is_remote and "agent" not in self.hook_input  # a worker asks for its agent
+        if not acts and not introduces_agent:
             return self
-        if self._for_acting is None:
-            fields = {**self.hook_input, **self.extras}
-            self._for_acting = EventRun(self.event_name, fields, self.runtime, self.event_id)
-        return self._for_acting
+        view = self._views.get((acts, introduces_agent))
+        if view is None:
+            agent = {"agent": asking_agent(self.runtime.working_dir())} if introduces_agent else {}
+            fields = {**self.hook_input, **agent, **(self.extras or {} if acts else {})}
+            view = EventRun(self.event_name, fields, self.runtime, self.event_id)
+            self._views[acts, introduces_agent] = view
+        return view
 
     def changed(self, hook_input: HookInput) -> EventRun:
         """The event for the next hook of a chain."""

@@ -96,6 +96,7 @@ class HttpExecutor(Executor[HttpSpec]):
     }
     described = ("url",)
     extra = "http"
+    is_remote = True
     packages = ("httpx", "certifi")
     example: ClassVar[Mapping[str, object]] = {
         "url": "https://policy.example.com/v1/events",

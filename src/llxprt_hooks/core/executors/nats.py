@@ -77,6 +77,7 @@ class NatsExecutor(Executor[NatsSpec]):
     }
     described = ("servers", "subject")
     extra = "nats"
+    is_remote = True
     packages = ("nats",)
     example: ClassVar[Mapping[str, object]] = {"servers": ["nats://127.0.0.1:4222"], "subject": DEFAULT_SUBJECT}
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NotRequired, TypedDict, TypeGuard, TypeVar
 
 from llxprt_hooks._support.fields import FLAG, OBJECT, STRING, FieldType, found, one_of
+from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import EventField, FieldKind, HookEventName
 
@@ -26,6 +27,8 @@ class HookInput(TypedDict):
     timestamp: NotRequired[str]
     hook_event_name: NotRequired[str]
     transcript_path: NotRequired[str]
+    metadata: NotRequired[Mapping[str, Any]]
+    agent: NotRequired[Mapping[str, Any]]
 
 
 class BeforeToolInput(HookInput):
@@ -107,6 +110,9 @@ def input_problem(event_name: HookEventName, value: object) -> str | None:
     for name in BASE_FIELDS:
         if name in value and not isinstance(value[name], str):
             return _wrong(event_name, name, STRING, value[name])
+    for name in CALLER_FIELDS:
+        if name in value and not isinstance(value[name], Mapping):
+            return _wrong(event_name, name, OBJECT, value[name])
     return None
 
 

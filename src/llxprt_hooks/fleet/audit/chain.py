@@ -1,6 +1,6 @@
 """Records that are linked by their hashes, so that a missing or changed one is noticed.
 
-Each agent has a chain. A record carries the agent's random id (``agent``), its own number from 1 (``seq``), the hash of
+Each agent has a chain. A record carries the chain's random id (``chain``), its own number from 1 (``seq``), the hash of
 the record before it (``prev``), and after all others its ``hash``: the SHA-256 of the line up to there. Hashes prove
 integrity against accidents only, because anybody can compute them again. In a signed chain, ``signature`` is the last
 field, over the hash, and the record with which the agent closes its chain says ``closed``.
@@ -41,7 +41,7 @@ class Chain:
         The lines must be kept in this order, so the caller makes one at a time.
         """
         self._length += 1
-        body = write_json({**record, "agent": self.agent, "seq": self._length, "prev": self._last})
+        body = write_json({**record, "chain": self.agent, "seq": self._length, "prev": self._last})
         self._last = hashlib.sha256(body).hexdigest()
         digest = self._last.encode()
         signature = b',"signature":"%s"' % base64.b64encode(self._sign(digest)) if self._sign else b""
@@ -111,7 +111,8 @@ def verify(lines: Iterable[bytes], is_signed: IsSigned | None = None) -> dict[st
     verdicts: dict[str, Verdict] = {}
     for number, line in enumerate(filter(bytes.strip, lines), start=1):
         record = read_json_object(line) or {}
-        if isinstance(agent := record.get("agent"), str) and agent != UNREADABLE:
+        # Until 0.3 the id was in `agent`, which is now an object: who the agent was.
+        if isinstance(agent := record.get("chain", record.get("agent")), str) and agent != UNREADABLE:
             signed = is_signed is None or _has_signature(line, is_signed)
             verdicts.setdefault(agent, Verdict(agent)).add(record, checked_hash(line), is_signed=signed)
         else:

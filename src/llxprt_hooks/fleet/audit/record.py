@@ -12,6 +12,7 @@ from llxprt_hooks._support.json_codec import write_json
 from llxprt_hooks._support.stamps import new_id
 from llxprt_hooks.core.engine.reporting import LOGGED_TEXT
 from llxprt_hooks.core.engine.results import HookStageError, is_asked, is_blocked
+from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
 from llxprt_hooks.events import Effect
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def execution_record(
         "observed": would,
         **execution,
     }
-    return {**_bounded(record), **(_complete("payload", result.hook_input) if payloads else {})}
+    payload = _complete("payload", result.hook_input) if payloads else {}
+    return {**_bounded(record), **_caller(result.hook_input), **payload}
 
 
 def event_record(event: EventEnded, ended: str, project: str, *, session_id: str = "", payloads: bool) -> Record:
@@ -82,16 +84,26 @@ def event_record(event: EventEnded, ended: str, project: str, *, session_id: str
         ),
         "errors": [str(error)[:LOGGED_TEXT] for error in aggregated.errors if isinstance(error, HookStageError)],
     }
-    return {**_bounded(record), **(_complete("output", output.to_dict()) if payloads and output is not None else {})}
+    complete = _complete("output", output.to_dict()) if payloads and output is not None else {}
+    return {**_bounded(record), **(_caller(results[0].hook_input) if results else {}), **complete}
 
 
 def _bounded(record: Record) -> Record:
     return {name: value[:LOGGED_TEXT] if isinstance(value, str) else value for name, value in record.items()}
 
 
-def _complete(name: str, value: Mapping[str, Any]) -> Record:
+def _caller(hook_input: Mapping[str, Any]) -> Record:
+    """Return who asked. On a worker, any agent may have sent it, so it is bounded like all that is recorded."""
+    caller: Record = {}
+    for name in CALLER_FIELDS:
+        if name in hook_input:
+            caller |= _complete(name, hook_input[name], LOGGED_TEXT)
+    return caller
+
+
+def _complete(name: str, value: Mapping[str, Any], limit: int = MAX_PAYLOAD) -> Record:
     size = len(write_json(value))
-    return {name: value} if size <= MAX_PAYLOAD else {f"{name}_bytes": size}
+    return {name: value} if size <= limit else {f"{name}_bytes": size}
 
 
 def _hook_decision(result: HookExecutionResult, output: DefaultHookOutput | None) -> Record:

@@ -24,6 +24,7 @@ from llxprt_hooks._support.json_codec import write_payload
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.stamps import timestamp
 from llxprt_hooks.core.engine.observer import HookObserver
+from llxprt_hooks.core.protocol.caller import asking_agent
 from llxprt_hooks.fleet.audit.chain import Chain
 from llxprt_hooks.fleet.audit.content import ContentHashes
 from llxprt_hooks.fleet.audit.record import execution_record
@@ -96,7 +97,8 @@ class AuditTrail(HookObserver):
         config = result.hook_config
         record = execution_record(result, timestamp(), self._project, payloads=self._rule.payloads)
         return {
-            **record,
+            "agent": asking_agent(self._project),
+            **record,  # on a worker, it names the agent that asked
             "level": config.scope.value,
             "content_hash": self._contents.of(config),
             "input_digest": hashlib.sha256(write_payload(result.hook_input)).hexdigest(),

@@ -2,7 +2,7 @@
 "use strict";
 
 const DECISIONS = ["blocked", "stopped", "asked", "failed", "changed", "allowed"];
-const FACETS = ["project", "session", "event", "tool", "hook"];
+const FACETS = ["project", "session", "caller", "event", "tool", "hook"];
 const ROW = 58;
 const PAGE = 300;
 const SLOW = 500;
@@ -502,7 +502,7 @@ function describe(event) {
     h("div", { className: "head" }, h("h2", {}, event.event, event.subject && h("code", {}, event.subject)), badge(event.decision, event.word)),
     h("div", { className: "facts" },
       fact("ended", full.format(new Date(event.timestamp)), event.timestamp), fact("took", milliseconds(event.duration)),
-      fact("session", event.session), fact("project", event.project)),
+      fact("session", event.session), fact("project", event.project), fact("asked by", event.callers.join(", "))),
     event.reason && h("div", { className: `callout ${event.decision}` }, event.reason),
     h("div", { className: "actions" },
       h("button", { className: "primary", id: "fire-button", on: { click: () => openFire(event) } }, "Fire again…"),

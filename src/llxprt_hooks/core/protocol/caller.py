@@ -1,0 +1,73 @@
+"""Who asks: a program's own words about the caller of an event, and the agent that a worker decides for (D-141)."""
+
+from __future__ import annotations
+
+import math
+import os
+import pwd
+import socket
+import sys
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+CALLER_FIELDS = ("metadata", "agent")
+"""Objects in a payload that may be absent; a recorded or sent payload keeps its own."""
+
+
+def checked_metadata(value: object) -> dict[str, Any]:
+    """Return a copy of a program's metadata; raises ``TypeError`` if it is not a JSON object.
+
+    >>> checked_metadata({"user": "ada", "roles": ("admin",)})
+    {'user': 'ada', 'roles': ['admin']}
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"`metadata` must be a mapping, found {type(value).__name__}")
+    try:
+        return {key: _checked(each, f"metadata[{key!r}]") for key, each in _members(value, "metadata")}
+    except RecursionError:
+        raise TypeError("`metadata` is nested too deeply, or contains itself") from None
+
+
+def asking_agent(project: str) -> dict[str, Any]:
+    """Return what a worker and an audit trail get to know about this process."""
+    return {"host": _host(), "user": _user(), "project": project, "pid": os.getpid(), "version": _version()}
+
+
+def _checked(value: object, place: str) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _checked(each, f"{place}[{key!r}]") for key, each in _members(value, place)}
+    if isinstance(value, (list, tuple)):
+        return [_checked(each, f"{place}[{index}]") for index, each in enumerate(value)]
+    if value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    found = str(value) if isinstance(value, float) else type(value).__name__
+    raise TypeError(f"`{place}` must be a JSON value, found {found}: pass text, numbers, lists and mappings")
+
+
+def _members(value: Mapping[Any, Any], place: str) -> list[tuple[str, Any]]:
+    for key in value:
+        if not isinstance(key, str):
+            raise TypeError(f"the keys of `{place}` must be strings, found {type(key).__name__}")
+    return list(value.items())
+
+
+@cache
+def _host() -> str:
+    return socket.gethostname()
+
+
+@cache
+def _user() -> str:
+    """The name of the account: environment variables could claim another."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
+@cache
+def _version() -> str:
+    return str(sys.modules["llxprt_hooks"].__version__)
