@@ -43,6 +43,24 @@ def test_wrong_input(hook_run):
     with pytest.raises(ValueError, match="the input of BeforeTool"):
         hook_run("BeforeTool", {"tool_input": 7})
 
+def test_words_for_a_decision(hook_run):
+    blocked, free = hook_run("BeforeTool", SECRET), hook_run("BeforeTool")
+    assert (blocked.blocked, blocked.allowed, free.allowed, free.asked) == (True, False, True, False)
+
+def test_an_event_that_does_not_exist(hook_run):
+    with pytest.raises(ValueError, match="unknown hook event 'BeforeTol'. Did you mean `BeforeTool`?"):
+        hook_run("BeforeTol")
+
+def test_the_hooks_of_a_program(hook_run):
+    from llxprt_hooks import Hooks, deny
+    hooks = Hooks()
+    hooks.on("BeforeTool", lambda payload: deny("over the limit"), matcher="^transfer$", name="limit")
+    transfer = {"tool_name": "transfer", "tool_input": {"amount": 7}}
+    assert hook_run("BeforeTool", transfer, hook="limit", hooks=hooks).reason == "over the limit"
+    with pytest.raises(AssertionError, match="limit did not run: its matcher"):
+        hook_run("BeforeTool", hooks=hooks)
+    assert hooks.sync.run_tool("transfer", {}, lambda args: "done").llm_content == "over the limit"
+
 def test_another_project(hook_run, tmp_path):
     with pytest.raises(AssertionError, match="no hook is configured"):
         hook_run("BeforeTool", project=tmp_path)
@@ -74,7 +92,7 @@ def test_the_fixture_runs_the_hooks_of_the_project_that_the_test_is_in(guarded: 
     done = run_plugin(guarded, "tests", **APPROVED)
 
     assert done.returncode == 0, done.stdout
-    assert "6 passed" in done.stdout
+    assert "9 passed" in done.stdout
 
 
 def test_test_files_are_collected_where_pytest_is_told_to_look(guarded: CliProject) -> None:

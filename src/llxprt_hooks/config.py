@@ -6,6 +6,7 @@ part of the engine; that happens when the first event fires.
 
 from __future__ import annotations
 
+import copy
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 
 log = debug_logger("system")
 
+LOG_VARIABLE = "LLXPRT_HOOKS_LOG"
+"""Set to 1, it makes every program record its hooks for ``llxprt-hooks log``."""
+
 _GONE = (
     "The approved hooks are gone from the settings of the project. To remove them from a running program, run "
     "`llxprt-hooks untrust`, then reload; or start the program again."
@@ -60,6 +64,7 @@ class LoadOptions(TypedDict, total=False):
     max_processes: int
     watch: bool
     require: Iterable[str]
+    log: bool
     profile: str | None
     approver: Approver | None
     metadata: Mapping[str, Any] | None
@@ -145,6 +150,7 @@ class Config:
         max_processes: int = DEFAULT_MAX_PROCESSES,
         watch: bool = False,
         require: Iterable[str] = (),
+        log: bool = False,
         profile: str | None = None,
         approver: Approver | None = None,
         metadata: Mapping[str, Any] | None = None,
@@ -160,6 +166,9 @@ class Config:
         ``require`` lists what must have a hook: ``"BeforeTool:write_file"``, or just the event. If none would run,
         because none is configured, hooks are off, the project is not approved or has changed, or the hook is disabled
         or only observes, ``GuardMissingError`` is raised. A reload that would lose such a hook keeps the old ones.
+
+        With ``log``, with ``hooksConfig.log`` or with the variable ``LLXPRT_HOOKS_LOG=1``, executions are recorded for
+        ``llxprt-hooks log``.
         """
         _check_profile(profile)
         required = required_hooks(require)
@@ -187,11 +196,31 @@ class Config:
         if settings.audit is not None:
             from llxprt_hooks.fleet.audit.trail import AuditTrail
 
-            config.audit = audit = AuditTrail(settings.audit, config.working_dir)
-            config.observer = audit if observer is None else Observers(audit, observer)
+            config.audit = AuditTrail(settings.audit, config.working_dir)
+            config._observe_too(config.audit)
+        if log or settings.log or os.environ.get(LOG_VARIABLE) == "1":
+            config._log()
         if watched is not None:
             watched.start(config)
         return config
+
+    def unobserved(self) -> Config:
+        """Return a configuration with the same hooks and a hook system of its own, whose events nobody observes."""
+        other = copy.copy(self)
+        other.observer = other.audit = other.message_bus = other._hook_system = None
+        other._lock, other._inherited = ForkSafeLock(), {}
+        return other
+
+    def _log(self) -> None:
+        """Record executions in the local log, unless the program's own observer does."""
+        from llxprt_hooks.fleet.audit.log import HookLog
+
+        observers = self.observer.observers if isinstance(self.observer, Observers) else (self.observer,)
+        if not any(isinstance(each, HookLog) for each in observers):
+            self._observe_too(HookLog(self.working_dir, session_id=self.session_id))
+
+    def _observe_too(self, observer: HookObserver) -> None:
+        self.observer = observer if self.observer is None else Observers(observer, self.observer)
 
     def reload(self) -> None:
         """Read the settings files again. Events that have started finish with the old hooks.

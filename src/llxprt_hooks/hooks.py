@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
+from functools import cached_property, partial, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, Unpack, overload
 
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks.config import Config, LoadOptions
@@ -43,7 +43,7 @@ from llxprt_hooks.core.engine.guards import known_event
 from llxprt_hooks.core.engine.session import Session, Sessionless, current_session
 from llxprt_hooks.core.executors.function import FunctionSpec, HookFunction
 from llxprt_hooks.core.protocol.inputs import input_problem
-from llxprt_hooks.events import HookEventName, SessionEndReason, UnknownEventError
+from llxprt_hooks.events import HookEventName, MatchKind, SessionEndReason, UnknownEventError
 from llxprt_hooks.model import check_translator_name
 from llxprt_hooks.settings.definitions import ConfigSource, HookConfig, HookDefinition
 from llxprt_hooks.settings.matcher import is_invalid
@@ -60,6 +60,15 @@ FunctionT = TypeVar("FunctionT", bound=HookFunction)
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
 ChunkT = TypeVar("ChunkT")
+
+
+class ToolDecorator(Protocol):
+    """What ``@hooks.tool(name=…)`` does to a function."""
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R | str]]: ...
+    @overload
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R | str]: ...
 
 
 class HookSession(Session):
@@ -139,15 +148,23 @@ class Hooks:
     def tool(self, function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R | str]]: ...
     @overload
     def tool(self, function: Callable[P, R]) -> Callable[P, R | str]: ...
-    def tool(self, function: Any = None) -> Callable[..., Any]:
+    @overload
+    def tool(self, *, name: str) -> ToolDecorator: ...
+    def tool(self, function: Any = None, *, name: str | None = None) -> Any:
         """Decorate a function that is a tool: its hooks run with every call, with its arguments by name.
 
-        If hooks block a call, it returns the reason. Text of hooks is appended to a result that is text; beside any
-        other result it goes into the session's next model request.
+        Hooks see the function's name, or the given one: ``@hooks.tool(name="write_file")``. If hooks block a call, it
+        returns the reason. Text of hooks is appended to a result that is text; beside any other result it goes into
+        the session's next model request.
         """
+        if function is None and name is not None:
+            return partial(self._tool, name)
+        check_function(function)
+        return self._tool(name or function.__name__, function)
+
+    def _tool(self, name: str, function: Any) -> Callable[..., Any]:
         check_function(function)
         bind = argument_binder(function)
-        name = function.__name__
 
         if inspect.iscoroutinefunction(function):
 
@@ -496,5 +513,7 @@ def _check_matcher(event_name: HookEventName, matcher: object) -> None:
     """Raise for a matcher that would never match, or that would fail when an event is planned."""
     if matcher is not None and not isinstance(matcher, str):
         raise TypeError(f"matcher must be a string, found {type(matcher).__name__}")
+    if matcher and event_name.spec.match is MatchKind.IGNORED:
+        raise ValueError(f"{event_name} ignores matchers, so {matcher!r} would restrict nothing: leave it out")
     if is_invalid(event_name, matcher):
         raise ValueError(f"matcher is not a valid ECMAScript regular expression: {matcher!r}")

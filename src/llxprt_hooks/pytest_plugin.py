@@ -19,6 +19,7 @@ import pytest
 if TYPE_CHECKING:
     from llxprt_hooks.commands.fire import LoadedHooks
     from llxprt_hooks.commands.test.run import HookTest, Outcome, TestResult
+    from llxprt_hooks.hooks import Hooks
 
 T = TypeVar("T")
 
@@ -37,20 +38,28 @@ def hook_run(request: pytest.FixtureRequest) -> Callable[..., Outcome]:
         hook: str | None = None,
         env: Mapping[str, str | None] | None = None,
         project: str | os.PathLike[str] | None = None,
+        hooks: Hooks | None = None,
     ) -> Outcome:
         """Fire an event; fields that are missing in its input get example values.
 
         ``hook`` names the only hook to run. ``env`` sets variables; None unsets one. The project is the nearest folder
-        above the test that has hook settings. Raises ``AssertionError`` if no hook matches or a hook fails.
+        above the test that has hook settings; with ``hooks``, those of a program run, its functions included. Raises
+        ``AssertionError`` if no hook matches or a hook fails.
         """
         from llxprt_hooks.commands.test.run import complete_input, fire_for_test
-        from llxprt_hooks.events import HookEventName
+        from llxprt_hooks.core.engine.guards import known_event
 
-        event_name = HookEventName(event)
+        __tracebackhide__ = True
+        event_name = known_event(event)
         fields = complete_input(event_name, hook_input or {})
-        folder = _project(request.config, request.path.parent) if project is None else Path(project)
-        hooks = _hooks(request.config, folder)
-        ran = _wait(fire_for_test(hooks, event_name, fields, hook=hook, env=env or {}))
+        if hooks is None:
+            folder = _project(request.config, request.path.parent) if project is None else Path(project)
+            loaded = _hooks(request.config, folder)
+        else:
+            from llxprt_hooks.commands.fire import LoadedHooks
+
+            loaded = LoadedHooks.of_program(hooks.config)
+        ran = _wait(fire_for_test(loaded, event_name, fields, hook=hook, env=env or {}))
         if ran.failures:
             raise AssertionError("; ".join(ran.failures))
         return ran.outcome

@@ -239,7 +239,7 @@ def test_without_a_record_the_output_says_how_to_get_one(world: CliProject, comm
 
     assert run.status == 0
     assert run.stdout == ""
-    assert "`Hooks(Config.load(project, observer=HookLog(project)))`" in run.stderr
+    assert "`Hooks.load(project, log=True)`" in run.stderr
 
 
 def test_filters_that_leave_nothing_say_so(recorded: CliProject) -> None:
@@ -247,7 +247,7 @@ def test_filters_that_leave_nothing_say_so(recorded: CliProject) -> None:
 
     assert run.stderr == (
         "no recorded execution matches in this project; --all looks in all projects. "
-        "Your own program records with `Hooks(Config.load(project, observer=HookLog(project)))`\n"
+        "Your own program records with `Hooks.load(project, log=True)`, or if LLXPRT_HOOKS_LOG=1 is set\n"
     )
     assert recorded.run("log", "--all", "--hook", "nobody").stderr == "no recorded execution matches\n"
 

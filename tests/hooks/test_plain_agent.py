@@ -264,7 +264,7 @@ def test_what_is_not_a_function_that_returns_cannot_be_decorated() -> None:
     for function in (lines, async_lines):
         with pytest.raises(TypeError, match="lines: a tool must return its result; generators are not supported"):
             hooks.tool(function)
-    with pytest.raises(TypeError, match=r"`@hooks\.tool` takes no arguments: write it without parentheses"):
+    with pytest.raises(TypeError, match=r"`@hooks\.tool` needs a function or a name"):
         hooks.tool()
     for made in (object(), partial(done)):  # callable or not
         with pytest.raises(TypeError, match=r"found (object|partial): .* put `@hooks\.tool` below that one"):
@@ -756,6 +756,39 @@ def test_runs_of_one_conversation_share_notes_and_nested_ones_a_stop() -> None:
     assert (session.notes, nested.notes) == (("be brief",), ())
     assert session.restriction.allows("glob")
     assert (nested.session_id, other.transcript_path) == ("s1", "/tmp/transcript")
+
+
+def test_a_decorated_function_can_have_another_name_for_hooks() -> None:
+    hooks = Hooks()
+    hooks.on("BeforeTool", lambda payload: deny(payload["tool_name"]), matcher="^write_file$")
+
+    @hooks.tool(name="write_file")
+    def save(path: str) -> str:
+        return path
+
+    assert (save("a"), save.__name__) == ("write_file", "save")
+
+
+def test_a_matcher_on_an_event_that_ignores_it_is_an_error_of_the_program() -> None:
+    with pytest.raises(ValueError, match="BeforeModel ignores matchers, so 'x' would restrict nothing"):
+        Hooks().on("BeforeModel", print, matcher="x")
+
+
+@pytest.mark.parametrize("how", ["an option", "settings", "a variable", "nothing"])
+async def test_any_program_can_record_its_hooks(
+    project: EngineProject, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setenv("HOME", str(project.home))
+    hooks_config = {"log": True} if how == "settings" else {}
+    guard = {"type": "command", "name": "guard", "command": "true"}
+    hooks_of_user = {"BeforeTool": [{"hooks": [guard]}]}
+    project.put("user", {"enableHooks": True, "hooks": hooks_of_user, "hooksConfig": hooks_config})
+    if how == "a variable":
+        monkeypatch.setenv("LLXPRT_HOOKS_LOG", "1")
+    hooks = Hooks.load(project.root, log=how == "an option")
+    await hooks.run_tool("write_file", {}, lambda args: "done")
+    recorded = project.log_file.read_text() if project.log_file.exists() else ""
+    assert recorded.count('"hook":"guard"') == (0 if how == "nothing" else 1)
 
 
 def test_a_session_may_be_entered_again_inside_of_another_one() -> None:

@@ -13,7 +13,6 @@ from msgspec import structs
 from llxprt_hooks._support.json_codec import decode_text, write_json
 from llxprt_hooks._support.logger import without_warnings
 from llxprt_hooks._support.text import closest, one_line, shorten
-from llxprt_hooks.commands.list import loaded_settings
 from llxprt_hooks.config import Config
 from llxprt_hooks.core.engine.guards import considered_hooks
 from llxprt_hooks.core.engine.hints import hints_on
@@ -210,6 +209,11 @@ class LoadedHooks:
             return cls._of(config)
 
     @classmethod
+    def of_program(cls, config: Config) -> LoadedHooks:
+        """Return the hooks of a program, with its functions, for events that neither change nor reach the program."""
+        return cls._of(config.unobserved())
+
+    @classmethod
     def _of(cls, config: Config) -> LoadedHooks:
         registry = HookRegistry(config)
         registry.initialize()
@@ -244,7 +248,11 @@ class LoadedHooks:
     def _trial(
         self, event_name: HookEventName, hook_input: Mapping[str, Any], result: AggregatedHookResult | None
     ) -> Trial:
-        settings = loaded_settings(self.config)
+        found = [hint for each in (result.results if result else ()) for hint in hints_on(each)]
+        settings = self.config.settings
+        if settings is None:  # the hooks of a program
+            subject = hook_input.get(event_name.spec.matched_field)
+            return Trial(event_name, HookPlanner(self.registry).explain(event_name, subject), result, found)
         with without_warnings():
             subject = hook_input.get(event_name.spec.matched_field)
             plan = considered_hooks(settings, self.registry, event_name, subject)
@@ -255,7 +263,7 @@ class LoadedHooks:
             *_unknown_fields(event_name, hook_input),
             *_why_nothing_runs(settings, plan, event_name),
             *_unknown_tools(settings.tools, plan, subject),
-            *(hint for each in (result.results if result else ()) for hint in hints_on(each)),
+            *found,
         ]
         unreadable = [str(each.file) for each in settings.unreadable.values()]
         return Trial(event_name, plan, result, hints, unreadable, unclear=bool(unusable))

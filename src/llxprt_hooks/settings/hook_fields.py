@@ -72,6 +72,11 @@ HOOKS_CONFIG: Final = Shape(
             "How many turns in a row AfterAgent hooks can make the agent continue, with the profile `full`.",
             default=DEFAULT_MAX_CONTINUATIONS,
         ),
+        "log": Field(
+            _BOOLEAN,
+            "Whether every program that loads these settings records its hooks for `llxprt-hooks log`. The agent does.",
+            default=False,
+        ),
         "warm": Field(_BOOLEAN, "Whether hooks with `warm` run in a waiting interpreter.", default=True),
         MANAGED: Field(
             _BOOLEAN,
@@ -137,6 +142,8 @@ class HookFields:
     """Which variables hooks inherit; ``None`` if the file does not set it."""
     warm: bool | None
     """Whether waiting interpreters may run hooks; ``None`` if the file does not set it."""
+    log: bool | None
+    """Whether programs record executions in the local log; ``None`` if the file does not set it."""
     profile: str | None
     """How much hooks can do; ``None`` if the file does not set it."""
     max_continuations: int | None
@@ -158,6 +165,7 @@ def read_hook_fields(document: Document) -> HookFields:
         tools=tuple(reader.value("hooksConfig", "tools") or ()),
         environment=_environment(reader),
         warm=reader.value("hooksConfig", "warm"),
+        log=reader.value("hooksConfig", "log"),
         profile=reader.value("hooksConfig", "profile"),
         max_continuations=reader.value("hooksConfig", "maxContinuations"),
         audit=_audit(reader) if document.root.at("hooksConfig", "audit") else None,

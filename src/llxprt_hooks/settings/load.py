@@ -105,6 +105,8 @@ class Settings:
     """The program's own tools; empty if no file names any."""
     warm: bool
     """Whether waiting interpreters may run hooks."""
+    log: bool
+    """Whether programs record executions in the local log."""
     profile: str
     """How much hooks can do: the highest level that says anything decides."""
     max_continuations: int
@@ -248,6 +250,7 @@ def _merge(
         disabled_if_approved=merge_lists(fields.disabled for _, fields in read),
         tools=merge_lists(fields.tools for _, fields in effective),
         warm=merge_switches((fields.warm for _, fields in effective), default=True),
+        log=merge_switches(fields.log for _, fields in effective),
         profile=_first((fields.profile for _, fields in effective), STANDARD),
         max_continuations=_first((fields.max_continuations for _, fields in effective), DEFAULT_MAX_CONTINUATIONS),
         audit=_audit(fields for _, fields in reversed(effective)),

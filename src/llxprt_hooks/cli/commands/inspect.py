@@ -45,7 +45,7 @@ def command(
     The page shows each event with its plan, the hooks that ran, their output and the decision. It has filters and
     latencies, and shows hooks that never fire. It can fire a recorded event again, with changes. It reads the log that
     `llxprt-hooks log` shows. `run`, `serve` and the proxies write the log. Your own program writes it with
-    `Hooks(Config.load(project, observer=HookLog(project)))`. Only this machine can open the page, and only with the
+    `Hooks.load(project, log=True)`. Only this machine can open the page, and only with the
     token in the address.
 
     With --record, agents record payloads while the inspector runs, including agents that are already running.

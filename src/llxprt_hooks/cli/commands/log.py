@@ -104,7 +104,7 @@ def command(
     the reason or what the hook changed.
 
     `run`, `serve` and the proxies write the log. Your own program writes it with
-    `Hooks(Config.load(project, observer=HookLog(project)))`. The log is in ~/.llxprt/logs, in a file of limited size
+    `Hooks.load(project, log=True)`. The log is in ~/.llxprt/logs, in a file of limited size
     that only you can read. Payloads are recorded only with `run --log-payloads`, with
     `HookLog(project, payloads=True)`, or while `inspect --record` runs. You can combine filters.
 
@@ -159,7 +159,7 @@ def command(
 
 def nothing_found(project: str | None) -> str:
     """Return why nothing is shown, and what to do about it."""
-    own = "`Hooks(Config.load(project, observer=HookLog(project)))`"
+    own = "`Hooks.load(project, log=True)`, or if LLXPRT_HOOKS_LOG=1 is set"
     if not log_file().exists():
         return (
             "no executions are recorded yet. `llxprt-hooks run`, `serve` and the proxies record by themselves; "

@@ -58,6 +58,21 @@ class Outcome:
     output: Mapping[str, Any]
     """The merged output; empty if there is none."""
 
+    @property
+    def blocked(self) -> bool:
+        """Whether the event is blocked."""
+        return self.decision is Decision.BLOCK
+
+    @property
+    def allowed(self) -> bool:
+        """Whether it goes on, also because no hook has an opinion. An event that is asked about does not."""
+        return self.decision in (Decision.ALLOW, Decision.NONE)
+
+    @property
+    def asked(self) -> bool:
+        """Whether a person is asked."""
+        return self.decision is Decision.ASK
+
     @classmethod
     def of(cls, trial: Trial) -> Outcome:
         output = {} if trial.output is None else trial.output.to_dict()

@@ -43,7 +43,7 @@ class DecoratedTool:
 def check_function(function: Any) -> None:
     """Raise TypeError for what cannot be decorated, and say what to do instead."""
     if function is None:
-        raise TypeError("`@hooks.tool` takes no arguments: write it without parentheses")
+        raise TypeError("`@hooks.tool` needs a function or a name: write it without parentheses, or with `name=`")
     if not callable(function) or not hasattr(function, "__name__"):
         raise TypeError(
             f"`@hooks.tool` decorates a function, found {type(function).__name__}: if a decorator such as `@tool`"

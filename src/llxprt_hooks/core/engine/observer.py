@@ -7,6 +7,7 @@ together: all hooks of one event share its ``event_id``, and a hook's start and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from llxprt_hooks._support.logger import debug_logger
@@ -79,22 +80,23 @@ class Observers(HookObserver):
     """Several observers as one. If one of them raises, the others are still called."""
 
     def __init__(self, *observers: HookObserver) -> None:
-        self._observers = observers
+        nested = (each.observers if isinstance(each, Observers) else (each,) for each in observers)
+        self.observers: tuple[HookObserver, ...] = tuple(chain.from_iterable(nested))
 
     def event_started(self, event: EventStarted) -> None:
-        for each in self._observers:
+        for each in self.observers:
             notify(each, "event_started", event)
 
     def hook_started(self, hook: HookStarted) -> None:
-        for each in self._observers:
+        for each in self.observers:
             notify(each, "hook_started", hook)
 
     def hook_ended(self, result: HookExecutionResult) -> None:
-        for each in self._observers:
+        for each in self.observers:
             notify(each, "hook_ended", result)
 
     def event_ended(self, event: EventEnded) -> None:
-        for each in self._observers:
+        for each in self.observers:
             notify(each, "event_ended", event)
 
 
