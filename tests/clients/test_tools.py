@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from llxprt_hooks import StopRequested, ToolResult, context, deny, rewrite, stop
+from llxprt_hooks import StopRequested, ToolResult, context, rewrite, stop
 from llxprt_hooks.integrations.anthropic import AnthropicHooks
 from llxprt_hooks.integrations.openai import OpenAIHooks
 from tests.clients.drivers import Driver, MessagesDriver
@@ -96,14 +96,14 @@ def test_arguments_that_are_nested_too_deeply_do_not_reach_the_tool(hooked: bool
     assert content(second) == "content of b.txt"
 
 
-def test_hooks_see_arguments_next_to_a_value_that_only_python_accepts() -> None:
+def test_arguments_with_a_number_that_only_python_accepts_reach_no_guarded_tool() -> None:
     hooks = OpenAIHooks(hooks={})
-    hooks.hooks.on("BeforeTool", lambda payload: deny("no") if payload["tool_input"]["path"] == "a.txt" else None)
+    hooks.hooks.on("BeforeTool", lambda payload: None)
     call = {"id": "1", "function": {"name": "read_file", "arguments": '{"path": "a.txt", "size": NaN}'}}
 
     (result,) = hooks.run_tool_calls([call], {"read_file": pytest.fail})
 
-    assert content(result) == "no"
+    assert content(result).startswith("blocked: it contains a number that hooks cannot be shown")
 
 
 def test_coroutine_functions_are_awaited(driver: Driver) -> None:

@@ -113,7 +113,10 @@ class _HookFiles:
 
     def include(self, path: PurePath, present: AbstractSet[Identity]) -> bool:
         covered = self._covered
-        if covered is None or covered.cover(path):
+        plain = PurePath(*map(_plain, path.parts))
+        if covered is None or covered.cover(path) or covered.cover(plain):
+            return True
+        if plain in {PurePath(*map(_plain, PurePath(name).parts)) for name in covered.files}:
             return True
         return bool(present & identities(self._root / name for name, file in covered.files.items() if not file.is_link))
 
