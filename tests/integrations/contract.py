@@ -977,7 +977,8 @@ def acting_permission(project: Project, full: bool) -> Row:
     acting(project, full, BeforeTool=allowing, Notification=project.hook("asked"))
     ran_normally((yield Scenario(project=project, turns=[NOTE, "done"], approval=True)))
     assert bool(project.payloads("asked")) is not full
-    assert len(project.payloads("allow")) == 1
+    if full:  # otherwise a framework may start the call again once the person has answered
+        assert len(project.payloads("allow")) == 1
 
 
 @acting_effect

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from google.adk.agents import LlmAgent
@@ -19,19 +19,25 @@ from google.adk.tools.function_tool import FunctionTool
 from google.genai import types
 from pydantic import PrivateAttr
 
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.google_adk import HooksPlugin
 from tests.integrations.contract import (
     EFFECTS,
+    NOTE,
     TOOL_NAMES,
+    WROTE_NOTE,
+    Call,
     Driver,
     Effect,
     Outcome,
     Request,
     Scenario,
+    acting,
     calls_of,
     check,
     check_declarations,
     pieces_of,
+    specific,
 )
 
 if TYPE_CHECKING:
@@ -47,13 +53,25 @@ CONFIRM = "adk_request_confirmation"
 class GoogleADKDriver(Driver):
     """Runs a scenario through an app, whose model is scripted."""
 
+    acts = True
+    impossible: ClassVar[dict[str, HookEventName]] = dict.fromkeys(
+        ("acting_continuation", "acting_continuation_limit", "acting_answer_stops", "acting_context_cleared"),
+        HookEventName.AFTER_AGENT,
+    )
+
+    def __init__(self, *, confirmed: bool = True, then: str | None = None) -> None:
+        self.confirmed = confirmed
+        self.then = then
+        """The user's second prompt."""
+        self.asked: list[dict[str, Any]] = []
+
     def run(self, scenario: Scenario) -> Outcome:
         outcome = Outcome(runs=scenario.tools.runs)
         asyncio.run(self._converse(scenario, outcome))
         return outcome
 
     async def _converse(self, scenario: Scenario, outcome: Outcome) -> None:
-        plugin = HooksPlugin.load(scenario.project.root, aliases=scenario.aliases)
+        plugin = HooksPlugin.load(scenario.project.root, aliases=scenario.aliases, approver=scenario.approver)
         tools = [
             FunctionTool(function, require_confirmation=scenario.approval) for function in scenario.tools.functions
         ]
@@ -71,6 +89,9 @@ class GoogleADKDriver(Driver):
         try:
             while message is not None:
                 message = await self._turn(runner, scenario, message, outcome)
+            if self.then is not None:
+                then = types.Content(role="user", parts=[types.Part(text=self.then)])
+                await self._turn(runner, scenario, then, outcome)
         except Exception as error:
             outcome.error = error
         await runner.close()
@@ -87,7 +108,9 @@ class GoogleADKDriver(Driver):
             _read(event, outcome)
             for call in event.get_function_calls():
                 if call.name == CONFIRM:
-                    response = types.FunctionResponse(id=call.id, name=CONFIRM, response={"confirmed": True})
+                    self.asked.append((call.args or {})["toolConfirmation"])
+                    answer = {"confirmed": self.confirmed}
+                    response = types.FunctionResponse(id=call.id, name=CONFIRM, response=answer)
                     approvals.append(types.Part(function_response=response))
         return types.Content(role="user", parts=approvals) if approvals else None
 
@@ -168,6 +191,40 @@ class _Model(BaseLlm):
 @pytest.mark.parametrize("effect", EFFECTS, ids=str)
 def test_contract(effect: Effect, sandbox: Project, caplog: pytest.LogCaptureFixture) -> None:
     check(effect, GoogleADKDriver(), sandbox, caplog)
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_a_hook_asks_by_the_frameworks_confirmation(confirmed: bool, sandbox: Project) -> None:
+    rewritten = specific(tool_input={"file_path": "a.txt"})
+    acting(sandbox, True, BeforeTool=sandbox.hook(says={"decision": "ask", "reason": "sure?", **rewritten}))
+    sandbox.approve()
+    driver = GoogleADKDriver(confirmed=confirmed)
+    call = Call("write_file", {"file_path": "b.txt", "content": "hello"})
+    outcome = driver.run(Scenario(project=sandbox, turns=[call, "done"]))
+    assert [asked["payload"]["tool_input"] for asked in driver.asked] == [dict(NOTE.args)]
+    assert driver.asked[0]["hint"].startswith("sure?")
+    assert outcome.runs == (WROTE_NOTE if confirmed else [])
+    assert outcome.results == ["wrote a.txt" if confirmed else "sure? (the answer was no)"]
+
+
+def test_an_approval_counts_for_the_arguments_that_the_person_saw(sandbox: Project) -> None:
+    """A hook gives the call other arguments when it is run again with the answer."""
+    says = [{"decision": "ask", "reason": "sure?", **specific(tool_input={"file_path": path})} for path in "abc"]
+    acting(sandbox, True, BeforeTool=sandbox.hook(says=says))
+    sandbox.approve()
+    outcome = GoogleADKDriver().run(Scenario(project=sandbox, turns=[NOTE, "done"]))
+    assert (outcome.runs, outcome.results) == ([], ["sure? (the answer was no)"])
+
+
+def test_a_refused_prompt_is_not_part_of_the_conversation(sandbox: Project) -> None:
+    says = [{"decision": "block", "reason": "no secrets"}, None]
+    acting(sandbox, True, BeforeAgent=sandbox.hook(says=says))
+    sandbox.approve()
+    scenario = Scenario(project=sandbox, turns=["hello"], prompt="the key is 7")
+    outcome = GoogleADKDriver(then="go on").run(scenario)
+    assert [("the key is 7" in request.text, "go on" in request.text) for request in outcome.requests] == [
+        (False, True)
+    ]
 
 
 def test_declared_gaps() -> None:

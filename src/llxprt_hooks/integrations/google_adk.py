@@ -6,6 +6,7 @@ tools, and parallel agents. The id of the runner's session is the session id.
 
 from __future__ import annotations
 
+import json
 import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +15,7 @@ from weakref import WeakKeyDictionary
 from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.engine.session import current_session
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
+from llxprt_hooks.integrations.approvals import OpenQuestions
 from llxprt_hooks.integrations.base import (
     Integration,
     ToolCallHalves,
@@ -26,6 +28,7 @@ from llxprt_hooks.integrations.base import (
     reason_instead,
     with_changes,
 )
+from llxprt_hooks.integrations.unsupported import NOT_HONORED
 from llxprt_hooks.model.format import GenerateContentParameters
 from llxprt_hooks.model.restriction import Restriction
 
@@ -36,6 +39,7 @@ with from_extra("adk"):
     from google.adk.plugins.base_plugin import BasePlugin
     from google.adk.tools.agent_tool import AgentTool
     from google.adk.tools.base_tool import BaseTool
+    from google.adk.tools.tool_confirmation import ToolConfirmation
     from google.genai import types
 
     from llxprt_hooks.model.google_genai import sendable_tool_config
@@ -48,12 +52,24 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
     from llxprt_hooks.config import Config
+    from llxprt_hooks.core.calls.approval import ApprovalRequest, Approver
     from llxprt_hooks.core.calls.model_call import HookedModelCall, ModelCallResult
     from llxprt_hooks.core.engine.session import Session
+    from llxprt_hooks.core.protocol.tool_result import ToolResult
 
 _MARK = "llxprt_hooks"
 _TEXT_KEYS = ("result", "output", "error")
 """The keys under which tools put a text; the first of them grows by what hooks say."""
+
+
+_REFUSED = "[A hook refused this prompt.]"
+"""What the conversation has in the place of a prompt that was refused."""
+_NEEDS_CONFIRMATION = "This tool call requires confirmation, please approve or reject."
+"""The framework's own words."""
+
+
+class _WaitsForAnswer(Exception):  # a statement, not an error
+    """The call has to wait for the user's confirmation."""
 
 
 class _Caller(NamedTuple):
@@ -69,6 +85,10 @@ class _Run:
     def __init__(self, session: Session, *, is_nested: bool) -> None:
         self.session = session
         self.is_nested = is_nested
+        self.prompt: str | None = None
+        """The user's prompt, as hooks see it; None until they have."""
+        self.refusal: str | None = None
+        """Why the prompt is not sent to the model."""
         self.answer = ""
         self.models: dict[_Caller, HookedModelCall[GenerateContentParameters]] = {}
         self.tools: WeakKeyDictionary[ToolContext, ToolCallHalves] = WeakKeyDictionary()
@@ -87,6 +107,8 @@ class _Run:
 class HooksPlugin(Integration, BasePlugin):
     """Runs hooks around the tools and model requests of all agents of an app."""
 
+    not_honored = NOT_HONORED["adk"]
+
     def __init__(self, config: Config | None = None, *, name: str = "llxprt_hooks", **options: Any) -> None:
         Integration.__init__(self, config, **options)
         BasePlugin.__init__(self, name)
@@ -94,12 +116,33 @@ class HooksPlugin(Integration, BasePlugin):
         self._runs: dict[str, _Run] = {}
         """By invocation id. A run stays for as long as the framework has its context, however it ends."""
         self._translator = self.translator("google-genai")
+        self._questions = OpenQuestions()
 
     def summarizer(self, inner: BaseEventsSummarizer) -> BaseEventsSummarizer:
         """Return a summarizer for ``EventsCompactionConfig`` that fires PreCompress before it compresses."""
         return _Summarizer(inner, self)
 
     # Runs.
+
+    async def on_user_message_callback(
+        self, *, invocation_context: InvocationContext, user_message: types.Content
+    ) -> types.Content | None:
+        """Show a prompt to hooks before it becomes part of the conversation."""
+        if not self.hooks.config.enable_hooks or _is_answer(user_message):
+            return None
+        run = self._begin(invocation_context)
+        if run.is_nested:
+            return None
+        run.prompt = _text(user_message)
+        with run.session.active():
+            start = await self.hooks.before_turn(run.prompt)
+        if start.should_stop:
+            run.session.stop_reason = start.stop_reason
+        if start.blocked or start.should_stop:
+            run.refusal = start.reason or ""
+            return types.Content(role="user", parts=[types.Part(text=_REFUSED)])
+        added = start.prompt.removeprefix(run.prompt)
+        return _extended(user_message, added) if added else None
 
     def _begin(self, invocation: InvocationContext) -> _Run:
         outer = current_session(self.hooks.config)  # that of an agent which has this one as a tool
@@ -116,21 +159,22 @@ class HooksPlugin(Integration, BasePlugin):
 
     async def before_run_callback(self, *, invocation_context: InvocationContext) -> types.Content | None:
         if self.hooks.config.enable_hooks:
-            run = self._begin(invocation_context)
+            run = self._runs.get(invocation_context.invocation_id) or self._begin(invocation_context)
+            if run.refusal is not None:
+                return types.Content(role="model", parts=[types.Part(text=run.refusal)])
             if invocation_context.live_request_queue is not None and self.has_hooks(*MODEL_EVENTS):
                 log.warning("a live session runs without model hooks: the framework does not show it to them")
-            if not run.is_nested:
+            if not run.is_nested and run.prompt is None:
+                run.prompt = _text(invocation_context.user_content)
                 with run.session.active():
-                    prompt = _text(invocation_context.user_content)
-                    self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=prompt)
+                    self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=run.prompt)
         return None
 
     async def after_run_callback(self, *, invocation_context: InvocationContext) -> None:
         run = self._runs.get(invocation_context.invocation_id)
-        if run is not None and not run.is_nested:
+        if run is not None and not run.is_nested and run.refusal is None:
             with run.session.active():
-                prompt = _text(invocation_context.user_content)
-                self.hooks.observe(HookEventName.AFTER_AGENT, prompt=prompt, prompt_response=run.answer)
+                self.hooks.observe(HookEventName.AFTER_AGENT, prompt=run.prompt or "", prompt_response=run.answer)
 
     async def on_run_error_callback(self, *, invocation_context: InvocationContext, error: Exception) -> None:
         # The error keeps the context alive.
@@ -150,10 +194,11 @@ class HooksPlugin(Integration, BasePlugin):
             return None
         if event.is_final_response() and not event.partial and (event.content is None or event.content.parts):
             run.answer = _text(event.content)
+        if run.refusal is not None and run.session.stop_reason is not None:
+            return _event_marked(event, {"stop_reason": run.session.stop_reason})
         if suppressed := {response.id for response in event.get_function_responses()} & run.suppressed:
             run.suppressed -= suppressed
-            mark = {_MARK: {"suppress_output": True}}
-            return event.model_copy(update={"custom_metadata": {**(event.custom_metadata or {}), **mark}})
+            return _event_marked(event, {"suppress_output": True})
         return None
 
     def session_of(self, events: list[Event]) -> Session | None:
@@ -181,9 +226,17 @@ class HooksPlugin(Integration, BasePlugin):
         session = run.part_of(tool_context)
         if self.has_tool_hooks(tool.name, session):
             shown = _shown(tool_args)
-            call = ToolCallHalves(self, tool.name, shown, session)
-            if (refused := await call.before()) is not None:
+            call_id = tool_context.function_call_id
+            approver = self._approver(tool_context)
+            call = ToolCallHalves(self, tool.name, shown, session, tool_use_id=call_id, approver=approver)
+            try:
+                refused = await call.before()
+            except _WaitsForAnswer:
+                return {"error": _NEEDS_CONFIRMATION}
+            if refused is not None:
                 return {"error": refused.llm_content}
+            if call.hooked.is_approved and tool_context.tool_confirmation is None:
+                tool_context.tool_confirmation = ToolConfirmation(confirmed=True)  # answers the tool's own question
             if call.changed is not None:
                 changed = with_changes(tool_args, shown, call.changed)
                 tool_args.clear()
@@ -192,6 +245,24 @@ class HooksPlugin(Integration, BasePlugin):
         if isinstance(tool, AgentTool):
             session.enter()  # until the tool has returned: its agent's run belongs to this session
         return None
+
+    def _approver(self, context: ToolContext) -> Approver:
+        """Return what asks by a confirmation of the framework, which runs the call again with the answer."""
+
+        def ask(request: ApprovalRequest) -> bool:
+            confirmation, call = context.tool_confirmation, (context.session.id, context.function_call_id)
+            returned = _question_in(confirmation) if not self._questions.is_open(call) else None
+            if confirmation is not None and (returned is not None or self._questions.is_open(call)):
+                is_yes = confirmation.confirmed and self._questions.accepts(call, request, returned)
+                self._questions.close(call)
+                return is_yes
+            question = self._questions.ask(call, request)
+            payload = {_MARK: question, "tool_name": request.tool_name, "tool_input": request.tool_input}
+            context.request_confirmation(hint=_hint(request), payload=payload)
+            context.actions.skip_summarization = True
+            raise _WaitsForAnswer
+
+        return ask
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
@@ -210,14 +281,17 @@ class HooksPlugin(Integration, BasePlugin):
         done = await call.after(json_result(result))
         if done.suppress_display and call_id:
             run.suppressed.add(call_id)
+        if done.replaced:
+            return _replacement(done)
         return _with_additions(result, done.additions) if done.additions else None
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> dict[str, Any] | None:
-        if (run := self._run_of(tool_context)) is not None:
-            self._left(run, tool, tool_context)
-        return None
+        run = self._run_of(tool_context)
+        call = None if run is None else self._left(run, tool, tool_context)
+        done = None if call is None else await call.raised(error)
+        return None if done is None else _replacement(done)
 
     def _left(self, run: _Run, tool: BaseTool, tool_context: ToolContext) -> ToolCallHalves | None:
         """Find the pending call of a tool that has finished."""
@@ -314,8 +388,40 @@ class _Summarizer(BaseEventsSummarizer):
     async def maybe_summarize_events(self, *, events: list[Event]) -> Event | None:
         session = self._plugin.session_of(events)
         with in_session(session):
-            self._plugin.hooks.observe(HookEventName.PRE_COMPRESS, trigger="auto")
+            if await self._plugin.hooks.before_compression("auto") is not None:
+                return None
         return await self._inner.maybe_summarize_events(events=events)
+
+
+def _is_answer(message: types.Content) -> bool:
+    """Whether a message answers a call, such as a confirmation, and is not a prompt."""
+    return any(part.function_response is not None for part in message.parts or [])
+
+
+def _extended(message: types.Content, text: str) -> types.Content:
+    """Return a user's message with text after its last text."""
+    parts = list(message.parts or [])
+    last = max((place for place, part in enumerate(parts) if part.text), default=None)
+    if last is None:
+        return message.model_copy(update={"parts": [*parts, types.Part(text=text.strip())]})
+    parts[last] = parts[last].model_copy(update={"text": f"{parts[last].text}{text}"})
+    return message.model_copy(update={"parts": parts})
+
+
+def _question_in(confirmation: ToolConfirmation | None) -> Mapping[str, Any] | None:
+    """Return the question that a program returned with the user's answer."""
+    payload = None if confirmation is None else confirmation.payload
+    question = payload.get(_MARK) if isinstance(payload, Mapping) else None
+    return question if isinstance(question, Mapping) else None
+
+
+def _hint(request: ApprovalRequest) -> str:
+    arguments = json.dumps(request.tool_input, ensure_ascii=False)
+    return f"{request.reason}\n\nPlease approve or reject the tool call {request.tool_name} with {arguments}."
+
+
+def _event_marked(event: Event, mark: dict[str, Any]) -> Event:
+    return event.model_copy(update={"custom_metadata": {**(event.custom_metadata or {}), _MARK: mark}})
 
 
 def _caller(context: CallbackContext | ToolContext) -> _Caller:
@@ -377,6 +483,14 @@ def _with_additions(result: Any, additions: list[str]) -> dict[str, Any]:
     fields = result if isinstance(result, Mapping) else {"result": result}
     key = next((key for key in _TEXT_KEYS if _is_prose(fields.get(key))), None)
     return {**fields, "additional_context": text.strip()} if key is None else {**fields, key: f"{fields[key]}{text}"}
+
+
+def _replacement(done: ToolResult) -> dict[str, Any]:
+    """Return the result that hooks put in the place of a tool's own."""
+    content = done.llm_content
+    if done.error is not None:
+        return {"error": content}
+    return _with_additions(content, done.additions) if isinstance(content, Mapping) else {"result": content}
 
 
 def _is_prose(value: Any) -> bool:

@@ -58,7 +58,10 @@ UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
 """For each integration, the events that never fire, with the reason."""
 
 
-NOT_HONORED: Final[Mapping[str, Mapping[HookEventName, str]]] = {name: {} for name in UNSUPPORTED}
+NOT_HONORED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
+    **{name: {} for name in UNSUPPORTED},
+    "adk": {HookEventName.AFTER_AGENT: "a plugin cannot continue or stop a run that has ended"},
+}
 """For each integration, the events at which hooks that act cannot have all their effects, with the reason."""
 
 
