@@ -255,6 +255,8 @@ def test_what_hooks_cannot_be_shown_is_not_sent(line: bytes, code: int, project:
         b'{"jsonrpc":"2.0","id":1,"METHOD":"tools/call","params":{"name":"guarded"}}',
         b'{"jsonrpc":"2.0","id":1,"method\\u0000x":"tools/call","params":{"name":"guarded"}}',
         b'{"jsonrpc":"2.0","id":1,"method":"tools/call\\u0000","params":{"name":"guarded"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":["tools/call"],"params":{"name":"guarded"}}',
+        b'{"jsonrpc":"2.0","id":1,"method":"Tools/Call ","params":{"name":"guarded"}}',
         b'{"jsonrpc":"2.0","id":1,"method":"tools/call","param\xc5\xbf":{"name":"guarded"},"params":{"name":"free"}}',
         b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","name":"free"}}',
         b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"free","Name":"guarded"}}',
@@ -345,7 +347,9 @@ def test_a_reply_belongs_to_the_call_that_a_client_takes_it_for(
     project.configure(AfterTool=project.hook(says={"continue": False, "stopReason": "enough"}))
     connection = connect()
     reply = f'{{"jsonrpc":"2.0","id":{ident},"result":{{"content":[]}}}}'
-    assert "enough" in str(connection.call("raw", 2, lines=[reply]))
+    answer = connection.call("raw", 2, lines=[reply])
+    assert "enough" in str(answer)
+    assert repr(answer["id"]) == "2", "a client that compares strictly would wait for a later reply"
     assert connection.text("free") == "enough"
     assert [message["params"]["name"] for message in connection.received_calls()] == ["raw"]
 
@@ -397,6 +401,8 @@ def test_a_server_cannot_answer_a_call_that_it_has_not_got(project: Project, con
         '{"jsonrpc":"2.0","id":1,"result":{"content":[],"Content":[{"type":"text","text":"hidden"}]}}',
         '{"jsonrpc":"2.0","id":1,"result":{"content":[]},"RESULT":{"content":[]}}',
         '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a","text":"b"}]}}',
+        '{"jsonrpc":"2.0","id":1,"result":[{"type":"text","text":"hidden"}]}',
+        '{"jsonrpc":"2.0","id":1,"result":"hidden"}',
     ],
 )
 def test_a_result_that_clients_read_differently_is_withheld(reply: str, project: Project, connect: Connections) -> None:

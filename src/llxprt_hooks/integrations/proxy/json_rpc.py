@@ -166,8 +166,14 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _plain_method(method: Any) -> Any:
-    if isinstance(method, str) and not method.isprintable():
+    if method is None or method == CALL:
+        return method
+    if not isinstance(method, str):
+        raise UnclearError("`method` is not a string")
+    if not method.isprintable():
         raise UnclearError("`method` contains characters that cannot be printed")
+    if method.strip().casefold() == CALL:
+        raise UnclearError(f"`method` is another spelling of `{CALL}`")
     return method
 
 

@@ -527,6 +527,12 @@ class _Proxy:
 
     def _returned(self, call: _Call, key: Key, message: Message, line: bytes) -> None:
         result = message.get("result")
+        if not isinstance(result, dict | None):
+            self._withhold(message, "its result is not an object")
+            return
+        given, asked = message["id"], key[1]
+        if type(given) is not type(asked) or given != asked:  # a strict client would wait for one that no hook sees
+            line = edited(line, message, (), {"id": asked})
         if isinstance(result, dict) and is_final(result):
             call.task = self._start(self._return(call, key, message, line))
             return
