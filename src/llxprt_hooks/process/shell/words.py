@@ -59,8 +59,19 @@ _PIECE: Final = re.compile(
 _IN_DOUBLE_QUOTES: Final = re.compile(rf'\\([$`"\\])|\\\n|({_VARIABLE})', re.DOTALL)
 _WRITING: Final = frozenset((">", ">>", ">|", "&>", "&>>"))
 _SUFFIX: Final = re.compile(r"[^/.]\.\w+$")
-_WRITING_OPTION: Final = re.compile(r"-o|--out(?:put)?(?:-file)?|--log[\w-]*")
-_NAMED_OUTPUT: Final = re.compile(r"--(?:out(?:put)?(?:-file)?|log[\w-]*)=[^$`]*")
+_OUTPUT_NAME: Final = r"--(?:out(?:put)?(?:-?file)?|log(?:-?(?:file(?:-?name)?|path|dir|to|output))?)"
+_WRITING_OPTION: Final = re.compile(rf"-o|{_OUTPUT_NAME}")
+_NAMED_OUTPUT: Final = re.compile(rf"{_OUTPUT_NAME}=[^$`]*")
+PYTHONS: Final = r"(?:python|pypy)[\d.]*"
+SHELLS: Final = r"(?:a|ba|c|da|fi|k|mk|pdk|rba|tc|ya|z)?sh"
+NODES: Final = r"(?:node(?:js)?|bun|deno)[\d.]*"
+OTHER_INTERPRETERS: Final = (
+    r"(?:perl|ruby|php|lua|luajit|Rscript|tclsh|wish|expect|guile|julia|octave|groovy|elixir|escript|ocaml|swipl|pwsh)"
+    r"[\d.]*"
+)
+INTERPRETERS: Final = rf"(?:{PYTHONS}|{SHELLS}|{NODES}|{OTHER_INTERPRETERS})"
+"""The names of programs whose first argument is a script."""
+
 CODE_SUFFIXES: Final = tuple(
     """
     .sh .bash .zsh .ksh .fish .py .pyw .pyc .so .pyd .js .cjs .mjs .ts .node .rb .pl .pm .php .lua .awk .jq .sed .tcl .r

@@ -16,7 +16,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.process.shell.command_line import PROJECT_DIR_REFERENCE
-from llxprt_hooks.process.shell.words import without_written
+from llxprt_hooks.process.shell.words import INTERPRETERS, without_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,7 +40,7 @@ _QUOTED: Final = r"""\\.|'[^']*'|"(?:\\.|[^"\\])*"|["'\\]"""
 _SIMPLE_COMMAND: Final = re.compile(rf"""(?:{_QUOTED}|[^|;&\n"'\\])+""", re.DOTALL)
 _QUOTED_WORD: Final = re.compile(rf"""(?:{_QUOTED}|[^\s;|&()<>"'\\])+""", re.DOTALL)
 _STARTS_OTHERS: Final = re.compile(
-    r"(?:^|[\s/(])(?:(?:ba|da|k|z)?sh|python[\w.]*|pypy[\w.]*|node|bun|deno|perl|ruby|php|lua|g?awk|source|\.|exec|eval|env|"
+    rf"(?:^|[\s/(])(?:{INTERPRETERS}|g?awk|source|\.|exec|eval|env|"
     r"xargs|nohup|timeout|sudo|command|builtin|nice|setsid|time|npx|uv)(?=\s)|\bPATH="
 )
 """A program after which a mere word may be a script."""
@@ -50,13 +50,15 @@ _KNOWN_EXPANSION: Final = re.compile(
 )
 _AFTER_SUBSTITUTION: Final = re.compile(r"\)[^\s;|&<>()]*[/.]\w")
 _FIRST_ARGUMENT: Final = re.compile(r"\s+(?:-\S+\s+)*[$`]")
-_ADDS_SUFFIX: Final = re.compile(r"\b(?:python|node|bun|deno)")
+_TAKES_NAMES: Final = re.compile(r"\b(?:find|xargs|parallel)\b")
+"""A program that starts others with names from elsewhere in the command."""
+_ADDS_SUFFIX: Final = re.compile(r"\b(?:python|node|bun|deno|perl|ruby|lua)")
 _PATH: Final = re.compile(r"/|\.\w")
 _BRACES: Final = re.compile(r"([{},])")
 _SEQUENCE: Final = re.compile(r"(-?\d{1,9})\.\.(-?\d{1,9})(?:\.\.-?\d+)?|(\w)\.\.(\w)(?:\.\.-?\d+)?")
 
-_IMPLIED_SUFFIXES: Final = (".js", ".cjs", ".mjs", ".ts", ".py")
-"""Suffixes that ``node hooks/check`` and ``python -m hooks.check`` add."""
+_IMPLIED_SUFFIXES: Final = (".js", ".cjs", ".mjs", ".ts", ".py", ".pm", ".rb", ".lua")
+"""Suffixes that ``node hooks/check``, ``python -m hooks.check`` and ``perl -Mcheck`` add."""
 
 IMPLIED_FILES: Final = frozenset({"__init__.py", "__main__.py", "index.js", "index.cjs", "index.mjs"})
 """What ``python -m hooks``, ``python hooks`` and ``node hooks`` run in a folder."""
@@ -134,7 +136,7 @@ def paths_in(command: str) -> list[str]:
         else:
             words = map(without_quotes, _QUOTED_WORD.findall(part))
             paths += [word for word in words if _PATH.search(word) and "://" not in word]
-    return [text] if has_assembled_path(command) else paths
+    return [text] if _TAKES_NAMES.search(text) or has_assembled_path(command) else paths
 
 
 def has_assembled_path(command: str) -> bool:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.process.shell.direct_exec import is_executable
-from llxprt_hooks.process.shell.words import CODE_SUFFIXES, is_data_name
+from llxprt_hooks.process.shell.words import CODE_SUFFIXES, INTERPRETERS, is_data_name
 from llxprt_hooks.settings.levels import FOLDER
 from llxprt_hooks.settings.trust.byte_code import CACHE_FOLDER, ByteCodeCheck, source_name
 from llxprt_hooks.settings.trust.byte_code import SUFFIX as BYTE_CODE
@@ -51,11 +51,11 @@ MAX_TREE_BYTES: Final = 32 * 1024 * 1024
 _CHUNK: Final = 1024 * 1024
 _HOOKS_FOLDER: Final = "hooks"
 _PYTHON_START: Final = re.compile(r"(?i)python|pypy")
-_INTERPRETER: Final = r"(?:(?:ba|da|k|z)?sh|python[\d.]*|pypy[\d.]*|perl|ruby|node|php|lua)"
 _RUNS_TEXT: Final = re.compile(
-    rf"\b(?:eval|source|xargs|exec)\b|(?:^|[\s;&|(])\.\s|\|\s*(?:\S*/)?{_INTERPRETER}(?!\S)|{_INTERPRETER}\b[^|;&\n]*<"
+    rf"\b(?:eval|source|xargs|exec)\b|(?:^|[\s;&|(])\.\s|\|\s*(?:\S*/)?{INTERPRETERS}(?![^\s;&|)])|"
+    rf"{INTERPRETERS}\b[^|;&\n]*<|\b(?:BASH_ENV|ENV|LD_PRELOAD|NODE_OPTIONS|PERL5OPT|RUBYOPT)="
 )
-_RUNS_FILE: Final = re.compile(rf"(?:^|[\s/;&|(]){_INTERPRETER}\s+(?:-\S+\s+)*(\S+)")
+_RUNS_FILE: Final = re.compile(rf"(?:^|[\s/;&|(]){INTERPRETERS}\s+(?:-\S+\s+)*(\S+)")
 _MODULE_SUFFIXES: Final = (".py", ".pyw", ".pyc", ".so", ".pyd")
 _ANY: Final = "*"
 _MAX_PROGRAMS: Final = 200

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.process.shell.command_line import PROJECT_DIR_VARIABLES
 from llxprt_hooks.process.shell.direct_exec import SHELL_WORDS
-from llxprt_hooks.process.shell.words import CODE_SUFFIXES, certain_commands, is_data_name, writes_named, writes_next
+from llxprt_hooks.process.shell.words import (
+    CODE_SUFFIXES,
+    INTERPRETERS,
+    NODES,
+    OTHER_INTERPRETERS,
+    PYTHONS,
+    SHELLS,
+    certain_commands,
+    is_data_name,
+    writes_named,
+    writes_next,
+)
 from llxprt_hooks.settings.trust.imports import Import, imports_of
 
 if TYPE_CHECKING:
@@ -20,16 +31,16 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.process.shell.words import CertainCommand
 
-_PYTHON: Final = re.compile(r"(?:python|pypy)[\d.]*")
+_PYTHON: Final = re.compile(PYTHONS)
 _PYTHON_OPTIONS: Final = re.compile(r"-[IEsSuBPbdiOqvx]+")
 _MODULE: Final = re.compile(r"\w+(?:\.\w+)*")
-_SHELL: Final = re.compile(r"(?:ba|da|k|z)?sh")
+_SHELL: Final = re.compile(SHELLS)
 _SHELL_OPTIONS: Final = re.compile(r"-[aefuvxl]+")
-_NODE: Final = re.compile(r"node(?:js)?|bun|deno")
-_OTHERS: Final = re.compile(r"perl|ruby|php|lua|Rscript|tclsh")
+_NODE: Final = re.compile(NODES)
+_OTHERS: Final = re.compile(OTHER_INTERPRETERS)
 _NO_OPTIONS: Final = re.compile(r"(?!)")
-_INTERPRETER: Final = re.compile("|".join(each.pattern for each in (_PYTHON, _SHELL, _NODE, _OTHERS)))
-_COMMAND: Final = re.compile(r"""[\s;|&$`"'(){}]""")
+_INTERPRETER: Final = re.compile(INTERPRETERS)
+_COMMAND: Final = re.compile(r"""[\s;|&$`"'(){}!]""")
 
 _HARMLESS: Final = frozenset(": [ echo exit false printf read test true".split())  # noqa: SIM905
 """Words of the shell that start nothing."""
@@ -151,7 +162,10 @@ def _read_arguments(program: str, arguments: Sequence[str], found: NamedFiles) -
             for value in _values(argument):
                 is_unclear = before.startswith("-") or not is_data_name(value)
                 is_code = value.endswith(CODE_SUFFIXES) or (is_unclear and program not in (*_READERS, ""))
-                (found.started if is_code else found.read).add(value)
+                if "/" in value or "." in value.strip("."):
+                    (found.started if is_code else found.read).add(value)
+                elif program not in (*_HARMLESS, "") and "-" in (argument[:1], before[:1]):
+                    found.read.add(value)  # the value of an option, as in `awk -f guard`
         before = argument
 
 
@@ -160,7 +174,7 @@ def _values(argument: str) -> list[str]:
     values = [] if argument.startswith("-") else [argument]
     values += [argument[2:]] if argument.startswith("-") and not argument.startswith("--") else []
     values += [argument.partition("=")[2]] if "=" in argument else []
-    return [value for value in values if "/" in value or "." in value.strip(".")]
+    return [value for value in values if value.strip(".")]
 
 
 def _may_be_command(argument: str) -> bool:
