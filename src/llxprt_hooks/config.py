@@ -22,7 +22,8 @@ from llxprt_hooks.process import ForkSafeLock
 from llxprt_hooks.process.shell.command_line import PROJECT_TRUSTED_VARIABLE
 from llxprt_hooks.process.shell.environment import process_environment, without_relative_path
 from llxprt_hooks.settings import Extension, Level
-from llxprt_hooks.settings.definitions import HookScope, HookSet
+from llxprt_hooks.settings.definitions import HookScope, HookSet, known_dialects
+from llxprt_hooks.settings.foreign import NATIVE
 from llxprt_hooks.settings.hook_entries import SWITCHES
 from llxprt_hooks.settings.hook_fields import DEFAULT_MAX_CONTINUATIONS, PROFILES, STANDARD
 from llxprt_hooks.settings.load import extension_hook_set, load_settings, merge_hooks
@@ -95,10 +96,12 @@ class Config:
         approver: Approver | None = None,
         max_continuations: int = DEFAULT_MAX_CONTINUATIONS,
         metadata: Mapping[str, Any] | None = None,
+        dialect: str = NATIVE,
     ) -> None:
         if hooks is not None and not isinstance(hooks, Mapping):
             raise TypeError(f"`hooks` must map event names to lists of hook groups, found {type(hooks).__name__}")
         _check_profile(profile)
+        known_dialects([dialect])
         if max_processes < 1:
             raise ValueError(f"`max_processes` must be at least 1, found {max_processes}")
         self.session_id = session_id or str(uuid.uuid4())
@@ -119,6 +122,8 @@ class Config:
         self.max_continuations = max_continuations
         self.metadata = checked_metadata(metadata)
         """Who asks, in the program's own words: a JSON object for every payload, unless it is empty (D-141)."""
+        self.approval_mode = "default"
+        """Which calls the program runs without asking: ``default``, ``auto_edit`` or ``yolo``."""
         self._own_profile: str | None = None
         self.settings: Settings | None = None
         """The result of ``load``: problems, notices, trust. None for a configuration created in code."""
@@ -127,7 +132,7 @@ class Config:
         self.required: tuple[RequiredHook, ...] = ()
         """What must have a hook in the settings, now and after every reload."""
         events = {event: groups for event, groups in (hooks or {}).items() if event not in SWITCHES}
-        self._settings_hooks: tuple[HookSet, ...] = (HookSet(events),) if events else ()
+        self._settings_hooks: tuple[HookSet, ...] = (HookSet(events, dialect=dialect),) if events else ()
         self._settings_enabled = self.enable_hooks
         self._forgotten_switch = enable_hooks is None and bool(events)
         self._function_hooks: tuple[HookDefinition, ...] = ()

@@ -5,15 +5,17 @@ What a definition may contain is declared in ``schema``, and by each hook type i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.settings.foreign import DIALECTS, NATIVE, UnknownDialectError
 from llxprt_hooks.settings.hook_entries import (
     DISCARDED,
     SWITCHES,
@@ -26,7 +28,7 @@ from llxprt_hooks.settings.hook_entries import (
     where_words,
 )
 from llxprt_hooks.settings.jsonc import Kind, node_of
-from llxprt_hooks.settings.matcher import is_invalid
+from llxprt_hooks.settings.matcher import compile_matcher, is_invalid
 from llxprt_hooks.settings.problem import MAX_PROBLEMS, Problem, first_problems
 from llxprt_hooks.settings.schema import (
     DEFAULT_TIMEOUT,
@@ -42,7 +44,9 @@ from llxprt_hooks.settings.schema import (
 from llxprt_hooks.settings.shape import FieldProblem, found_words, read_fields
 
 if TYPE_CHECKING:
+    from llxprt_hooks.settings.foreign import Dialect, ForeignHook
     from llxprt_hooks.settings.jsonc import Member, Node
+    from llxprt_hooks.settings.matcher import Matches
     from llxprt_hooks.settings.schema import AnyExecutor
     from llxprt_hooks.settings.shape import Field, Shape
 
@@ -106,6 +110,13 @@ class HookConfig(msgspec.Struct, frozen=True):
     """It runs and is logged with what it would have decided, and changes nothing (D-80)."""
     acts: bool = False
     """Callers wait for it in every event that it can affect, and honor more of its answers (D-46)."""
+    foreign: ForeignHook | None = None
+    """What translates for a hook that speaks another dialect (D-144)."""
+
+    @property
+    def dialect(self) -> str:
+        """The name of the language that the hook speaks."""
+        return NATIVE if self.foreign is None else self.foreign.dialect
 
     @property
     def blocks_on_failure(self) -> bool:
@@ -144,7 +155,8 @@ class HookConfig(msgspec.Struct, frozen=True):
     @property
     def deduplication_key(self) -> str:
         """Two hooks with the same key run once per event (HOOK-091)."""
-        return f"{self.type}:{self.executor.key(self.spec) or self.name}"
+        key = f"{self.type}:{self.executor.key(self.spec) or self.name}"
+        return key if self.foreign is None else f"{self.foreign.key}:{key}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +173,10 @@ class HookSet:
     """Of managed hooks, those that their own file disables; other lists do not affect them."""
     before_start: BeforeStart | None = field(default=None, repr=False, compare=False)
     """Called before every start of one of these hooks."""
+    dialect: str = NATIVE
+    """The dialect that the object is written in."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Variables that these hooks get, if the dialect has any for them."""
 
 
 class HookDefinition(msgspec.Struct, frozen=True):
@@ -178,19 +194,44 @@ class HookDefinition(msgspec.Struct, frozen=True):
     sequential: bool = False
     matches_all: bool = False
     """Whether the matcher is not valid and the group, because of ``failClosed``, is for everything (D-27)."""
+    matching: Callable[[HookEventName, str | None], Matches] = compile_matcher
+    """How the matcher is compared: by the rules of the dialect that the settings are written in."""
+    written_event: str = ""
+    """What the settings call the event, if that is not its native name."""
 
     @property
     def where(self) -> str:
         """The path of the entry in its file, for example ``hooks.BeforeTool[0].hooks[1]``."""
         if self.group_number is None:
             return f"hooks.on({self.event_name.value!r})"
-        return where_words(("hooks", self.event_name, self.group_number, "hooks", self.number))
+        event = self.written_event or self.event_name
+        return where_words(("hooks", event, self.group_number, "hooks", self.number))
 
 
 def read_definitions(hook_set: HookSet) -> tuple[list[HookDefinition], list[Problem]]:
     """All usable hooks of a ``hooks`` object, in order, and what is wrong with the others."""
+    if hook_set.dialect != NATIVE:
+        return dialect_of(hook_set.dialect).read_definitions(hook_set)
     reader = _DefinitionReader(hook_set)
     return reader.definitions(), reader.problems
+
+
+def dialect_of(name: str) -> Dialect:
+    """The language of another agent. Raises ``UnknownDialectError``."""
+    if name not in DIALECTS:
+        raise UnknownDialectError(name)
+    found: Dialect = import_module(DIALECTS[name]).DIALECT
+    return found
+
+
+def known_dialects(names: Iterable[str]) -> tuple[str, ...]:
+    """The dialects that are not our own, each once. Raises ``UnknownDialectError``."""
+    if isinstance(names, str):
+        raise TypeError(f"`dialects` must be a list of names, found {names!r:.80}")
+    found = tuple(name for name in dict.fromkeys(names) if name != NATIVE)
+    for name in found:
+        dialect_of(name)
+    return found
 
 
 def read_hook(
@@ -227,7 +268,11 @@ def _hook_fields(executor: AnyExecutor) -> dict[str, Field]:
 
 
 _GROUP_FIELDS: Final = {
-    event: {"matcher": replace(shape.fields["matcher"], default=None), "sequential": shape.fields["sequential"]}
+    event: {
+        "matcher": replace(shape.fields["matcher"], default=None),
+        "sequential": shape.fields["sequential"],
+        "dialect": shape.fields["dialect"],
+    }
     for event, shape in GROUPS.items()
 }
 
@@ -274,6 +319,11 @@ class _DefinitionReader:
         declared = GROUPS[event_name]
         self._report_unread_keys(group.node, group.path, declared.fields, lambda: declared)
         read = [(config, entry.number) for entry in group.entries(self._report) if (config := self._hook(entry))]
+        if any(problem.key == "dialect" for problem in problems):
+            return  # nobody knows what these hooks expect, or what their answers mean
+        if fields["dialect"] != NATIVE:
+            speaking = dialect_of(fields["dialect"]).speaking
+            read = [(speaking(config), number) for config, number in read]
         matcher, closed = fields["matcher"], any(config.blocks_on_failure for config, _ in read)
         matches_all = closed and self._matches_all(event_name, matcher, group)
         place = event_name, self._set.source, self._set.origin, group.number

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from llxprt_hooks.events import EVENTS, EventSpec, HookEventName, MatchKind
 from llxprt_hooks.settings.extensions import EXTENSION
+from llxprt_hooks.settings.foreign import DIALECTS, NATIVE
 from llxprt_hooks.settings.hook_fields import HOOKS as FILE_HOOKS
 from llxprt_hooks.settings.hook_fields import SETTINGS as FILE_SETTINGS
 from llxprt_hooks.settings.jsonc import Kind
@@ -148,6 +149,13 @@ def _group(spec: EventSpec) -> Shape:
                 "Whether the hooks run sequentially, each seeing what the one before changed, up to the first "
                 "that blocks. One such group makes a chain of all hooks that match the event.",
                 default=False,
+                nullable=True,
+            ),
+            "dialect": Field(
+                Scalar(Kind.STRING, choices=(NATIVE, *DIALECTS)),
+                "The language that the scripts of the group speak: the payload that they get, and how their answer is "
+                "read. Event, matcher and timeout are written as always.",
+                default=NATIVE,
                 nullable=True,
             ),
         },

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llxprt_hooks._support.json_codec import PAYLOAD_DEPTH
+from llxprt_hooks._support.stamps import new_id
 from llxprt_hooks.core.calls.approval import ApprovalRequest, refusal
 from llxprt_hooks.core.calls.lookup import NO_PLANS, plan_for, tool_plans
 from llxprt_hooks.core.engine.results import error_text
@@ -182,6 +183,8 @@ class HookedToolCall:
         """What only hooks that act receive: the id of the call, and how long the tool took."""
         if not plan.acts:
             return None
+        if self.tool_use_id is None and any(each is not None and each.foreign for each in self._planned()):
+            self.tool_use_id = f"toolu_{new_id()}"  # hooks of other dialects find the same before and after the call
         extras: dict[str, Any] = {} if self.tool_use_id is None else {"tool_use_id": self.tool_use_id}
         if ended is not None:
             extras["duration_ms"] = round((ended - self._started) * 1000)
@@ -298,6 +301,8 @@ def _is_copy(own: Any, given: Any, seen: set[int]) -> bool:
 
 def _final_input(tool_input: dict[str, Any], before: DefaultHookOutput) -> dict[str, Any]:
     changes = before.get_modified_tool_input() if isinstance(before, BeforeToolHookOutput) else None
+    if changes is not None and before.replaces_input:
+        return dict(changes)
     return merged_by_key(tool_input, changes) if changes else tool_input
 
 
@@ -324,7 +329,8 @@ def _with_effects(result: ToolResult, before: DefaultHookOutput | None, after: D
     """Return the result with the hooks' context, messages, suppression and stop reason (HOOK-217)."""
     outputs = [output for output in (before, after) if output is not None]
     context = after.get_additional_context() if after is not None else None
-    additions = [context] if context else []
+    beside = [output.beyond.beside_result for output in outputs if output.beyond is not None]
+    additions = [*filter(None, beside), *([context] if context else [])]
     additions += [f"[System] {output.system_message}" for output in outputs if output.system_message]
     content = result.llm_content
     for addition in additions:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llxprt_hooks.core.engine.results import AggregatedHookResult, is_blocked
 from llxprt_hooks.core.protocol.model_outputs import make_output
-from llxprt_hooks.core.protocol.outputs import BLOCKING, NO_REASON, BeforeToolHookOutput
+from llxprt_hooks.core.protocol.outputs import BLOCKING, NO_REASON, BeforeToolHookOutput, Beyond
 from llxprt_hooks.events import MergeStrategy
 from llxprt_hooks.settings.definitions import HookScope
 
@@ -70,7 +70,10 @@ class HookAggregator:
         if spec.merge is MergeStrategy.FIELD_REPLACEMENT:  # only here can a later field undo an earlier one
             fields |= _standing_blocks(answers, fields)
             fields |= _merge_stops(outputs, fields)
-        return make_output(event_name, fields, self._translator)
+        output = make_output(event_name, fields, self._translator)
+        if any(each.beyond is not None for each in outputs):
+            output.beyond = _merge_beyond(outputs)
+        return output
 
 
 class _Answer(NamedTuple):
@@ -258,15 +261,29 @@ def _own_fields(output: DefaultHookOutput) -> Fields:
 
 
 def _merge_specific(outputs: Outputs, merged_object: str) -> Fields:
-    """Shallow, in plan order; ``merged_object`` names a field that is merged by top-level key itself."""
+    """Shallow, in plan order; ``merged_object`` names a field that is merged by top-level key itself.
+
+    A whole replacement of it comes after all changes.
+    """
     merged: Fields = {}
-    for output in outputs:
+    for output in sorted(outputs, key=lambda each: each.replaces_input):
         specific = output.hook_specific_output or {}
-        inner = {**merged.get(merged_object, {}), **specific.get(merged_object, {})} if merged_object else {}
+        inner: Fields = {}
+        if merged_object and not output.replaces_input:
+            inner = {**merged.get(merged_object, {}), **specific.get(merged_object, {})}
         merged |= specific
         if inner:
             merged[merged_object] = inner
     return merged
+
+
+def _merge_beyond(outputs: Outputs) -> Beyond:
+    found = [output.beyond for output in outputs if output.beyond is not None]
+    return Beyond(
+        any(each.whole_input for each in found),
+        "\n\n".join(each.beside_result for each in found if each.beside_result),
+        _joined(each.to_user for each in found),
+    )
 
 
 def _merge_tool_configs(tool_configs: Iterable[Mapping[str, Any] | None]) -> Fields:

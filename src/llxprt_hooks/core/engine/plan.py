@@ -109,6 +109,7 @@ class ExecutionPlan:
         "acts",
         "event_name",
         "fail_closed",
+        "foreign",
         "hook_configs",
         "in_process",
         "observes_only",
@@ -138,6 +139,8 @@ class ExecutionPlan:
         """Whether no hook can change anything, and so nothing may block because hooks cannot run."""
         self.acts = any(config.acts and not config.observe for config in self.hook_configs)
         """Whether callers wait for the hooks and honor what only hooks that act can decide (D-46)."""
+        self.foreign = any(config.foreign is not None for config in self.hook_configs)
+        """Whether any hook speaks another dialect than our own."""
         self.in_process = any(config.executor.in_process for config in self.hook_configs)
         """Whether any hook runs inside this process, so that its event loop matters."""
         self._engine = engine
@@ -167,7 +170,8 @@ class ExecutionPlan:
             started = time.perf_counter()
             runner = engine.runner
             execute = runner.execute_hooks_sequential if self.sequential else runner.execute_hooks_parallel
-            results = await execute(self.hook_configs, event_name, hook_input, event_id, extras)
+            configs = self._wanted(hook_input) if self.foreign else self.hook_configs
+            results = await execute(configs, event_name, hook_input, event_id, extras)
             wall_time = (time.perf_counter() - started) * 1000
             if event_name is HookEventName.SESSION_END:
                 session_memory.at_event(event_name, hook_input, hook_input["session_id"])
@@ -210,6 +214,14 @@ class ExecutionPlan:
         """The same plan without the hooks that do not act."""
         hooks = [config for config in self.hook_configs if config.acts]
         return ExecutionPlan(self.event_name, hooks, self.sequential, self.subject, self._engine)
+
+    def _wanted(self, hook_input: Mapping[str, Any]) -> tuple[HookConfig, ...]:
+        """The hooks without those whose dialect makes another event of this one."""
+        return tuple(
+            config
+            for config in self.hook_configs
+            if config.foreign is None or config.foreign.wants(self.event_name, hook_input)
+        )
 
     @property
     def spec(self) -> EventSpec:

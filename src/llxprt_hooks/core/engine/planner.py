@@ -133,11 +133,16 @@ def _considered(entries: Iterable[HookRegistryEntry], subject: str | None) -> It
     for entry in entries:
         if not entry.enabled:
             yield entry, disabled, entry
-        elif subject is not None and not entry.matches(subject) and not (others and any(map(entry.matches, others))):
+        elif subject is not None and not entry.matches(subject) and not _matches_own(entry, others):
             yield entry, not_matched, entry
         else:
             first = running.setdefault(entry.config.deduplication_key, entry)
             yield entry, None if first is entry else Skip.DUPLICATE, first
+
+
+def _matches_own(entry: HookRegistryEntry, names: tuple[str, ...]) -> bool:
+    """Whether a hook is for a tool of an MCP server under the tool's own name. Other dialects do not know that."""
+    return bool(names) and entry.config.foreign is None and any(map(entry.matches, names))
 
 
 def _running(considered: Iterable[_Considered]) -> list[tuple[HookRegistryEntry, HookConfig]]:

@@ -13,7 +13,7 @@ from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.settings.definitions import HookDefinition, HookScope, HookSet, read_definitions
 from llxprt_hooks.settings.hook_fields import FULL
-from llxprt_hooks.settings.matcher import InvalidMatcher, Matches, compile_matcher
+from llxprt_hooks.settings.matcher import InvalidMatcher, Matches
 
 if TYPE_CHECKING:
     from llxprt_hooks.events import HookEventName
@@ -62,7 +62,7 @@ class HookRegistryEntry(msgspec.Struct):
         matches = self._matches
         if matches is None:
             matcher = None if self.definition.matches_all else self.definition.matcher
-            matches = self._matches = compile_matcher(self.definition.event_name, matcher)
+            matches = self._matches = self.definition.matching(self.definition.event_name, matcher)
             if isinstance(matches, InvalidMatcher):
                 self._warn_of_invalid_matcher()
         return matches(subject)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.core import loops
 from llxprt_hooks.core.engine.observer import HookStarted, notify
 from llxprt_hooks.core.executors import EXECUTORS
 from llxprt_hooks.core.executors.base import (
@@ -51,9 +52,10 @@ class HookRunner:
         observer: HookObserver | None = None,
         inherited: Callable[[HookScope], Mapping[str, str]] = lambda scope: process_environment(),
         warm: Callable[[], bool] = lambda: True,
+        approval_mode: Callable[[], str] = lambda: "default",
     ) -> None:
         self._observer = observer
-        self._runtime = Runtime(inherited, working_dir, output_limit, max_processes, warm)
+        self._runtime = Runtime(inherited, working_dir, output_limit, max_processes, warm, approval_mode)
 
     async def execute_hooks_parallel(
         self,
@@ -68,7 +70,7 @@ class HookRunner:
         if len(hook_configs) == 1:
             return [await self._execute(hook_configs[0], event_run)]
         for config in hook_configs:  # now: the caller may change what it gave us before all of these tasks have begun
-            event_run.seen_by(config).payload()
+            event_run.encode_for(config)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._execute(config, event_run)) for config in hook_configs]
         return [task.result() for task in tasks]
@@ -100,6 +102,12 @@ class HookRunner:
 
     async def _execute(self, config: HookConfig, event: EventRun) -> HookExecutionResult:
         """Run one hook, and decide whether its failure blocks."""
+        if config.foreign is not None and config.foreign.background:
+            loops.submit(self._execute_now(config, event))
+            return HookRun(config, event).answered(None)
+        return await self._execute_now(config, event)
+
+    async def _execute_now(self, config: HookConfig, event: EventRun) -> HookExecutionResult:
         run = HookRun(config, event)
         if self._observer is not None:
             started = HookStarted(event.event_id, run.execution_id, event.event_name, config)
@@ -133,6 +141,8 @@ def apply_hook_output_to_input(
         return hook_input
     if event_name.spec.merged_object:
         changes = answer.get(field)
+        if output.replaces_input and changes is not None:
+            return {**hook_input, field: changes}
         return {**hook_input, field: merged_by_key(hook_input[field], changes)} if changes else hook_input
     context = answer.get("additionalContext")
     return {**hook_input, field: f"{hook_input[field]}\n\n{context}"} if context else hook_input

@@ -58,6 +58,10 @@ class HookSystemConfig(RegistryConfig, EventConfig, Protocol):
     def warm(self) -> bool:
         """Whether waiting interpreters may run Python scripts."""
 
+    @property
+    def approval_mode(self) -> str:
+        """Which calls the program runs without asking, for hooks of dialects that are told."""
+
     def inherited_environment(self, scope: HookScope) -> Mapping[str, str]:
         """What hooks of a scope inherit of this process's environment; the same object while it is unchanged."""
 
@@ -106,6 +110,7 @@ class HookSystem:
                 observer=config.observer,
                 inherited=config.inherited_environment,
                 warm=lambda: config.warm,
+                approval_mode=lambda: config.approval_mode,
             ),
             HookAggregator(config.translator),
             logger=debug_logger("handler"),

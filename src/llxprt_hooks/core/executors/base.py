@@ -16,15 +16,24 @@ from llxprt_hooks._support.stamps import new_id
 from llxprt_hooks._support.text import escape_for_terminal, shorten
 from llxprt_hooks.core.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.core.protocol.caller import asking_agent
-from llxprt_hooks.core.protocol.exit_codes import Reading, read_answer, read_outcome
+from llxprt_hooks.core.protocol.exit_codes import (
+    EXIT_CODE_BLOCKING_ERROR,
+    EXIT_CODE_SUCCESS,
+    Reading,
+    read_answer,
+    read_outcome,
+)
 from llxprt_hooks.core.protocol.model_outputs import OUTPUTS
+from llxprt_hooks.core.protocol.outputs import Beyond
 from llxprt_hooks.process import Completed, ProcessSlots
 from llxprt_hooks.settings.definitions import HookScope
+from llxprt_hooks.settings.foreign import Situation
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.settings.definitions import HookConfig
+    from llxprt_hooks.settings.foreign import Answer, ForeignHook
     from llxprt_hooks.settings.shape import Field, FieldProblem
 
 DEFAULT_OUTPUT_LIMIT = 10 * 1024 * 1024
@@ -106,6 +115,7 @@ class Runtime:
         output_limit: int = DEFAULT_OUTPUT_LIMIT,
         max_processes: int = DEFAULT_MAX_PROCESSES,
         warm: Callable[[], bool] = lambda: True,
+        approval_mode: Callable[[], str] = lambda: "default",
     ) -> None:
         self._made: dict[Callable[[], Any], Any] = {}
         self.inherited = inherited
@@ -117,6 +127,11 @@ class Runtime:
         """An executor starts its processes through these: hooks beyond the limit wait (D-32)."""
         self.warm = warm
         """Whether waiting interpreters may run Python scripts (D-43)."""
+        self._approval_mode = approval_mode
+
+    def situation(self) -> Situation:
+        """What hooks of other dialects are told besides the event."""
+        return Situation(self.working_dir(), self._approval_mode())
 
     def shared(self, factory: Callable[[], Made]) -> Made:
         """The one object of a factory, such as a class, that executors keep between hooks. Created on first use."""
@@ -134,7 +149,17 @@ class StartRefusedError(Exception):
 class EventRun:
     """What all hooks of one event share: the input, encoded once, and the environment at that moment."""
 
-    __slots__ = ("_payload", "_views", "environment", "event_id", "event_name", "extras", "hook_input", "runtime")
+    __slots__ = (
+        "_payload",
+        "_translated",
+        "_views",
+        "environment",
+        "event_id",
+        "event_name",
+        "extras",
+        "hook_input",
+        "runtime",
+    )
 
     def __init__(
         self,
@@ -153,12 +178,28 @@ class EventRun:
         self._views: dict[tuple[bool, bool], EventRun] = {}
         self.environment = runtime.inherited(HookScope.PROJECT)
         self._payload: bytes | None = None
+        self._translated: dict[str, tuple[Mapping[str, Any], bytes]] = {}
 
     def payload(self) -> bytes:
         """The input as JSON, encoded on the first call: a large one takes time."""
         if self._payload is None:
             self._payload = write_payload(self.hook_input)
         return self._payload
+
+    def translated(self, foreign: ForeignHook) -> tuple[Mapping[str, Any], bytes]:
+        """The input as hooks of another dialect get it, and its JSON; once for all hooks of the dialect."""
+        if foreign.view not in self._translated:
+            fields = foreign.payload(self.event_name, self.hook_input, self.runtime.situation())
+            self._translated[foreign.view] = fields, write_payload(fields)
+        return self._translated[foreign.view]
+
+    def encode_for(self, config: HookConfig) -> None:
+        """Encode what a hook will be sent."""
+        event = self.seen_by(config)
+        if config.foreign is None:
+            event.payload()
+        else:
+            event.translated(config.foreign)
 
     def seen_by(self, config: HookConfig) -> EventRun:
         """The event as a hook sees it."""
@@ -202,7 +243,7 @@ class HookRun:
         self.event = event
         self.runtime = event.runtime
         self.hook_input = event.hook_input
-        self.payload = event.payload
+        self.payload = event.payload if config.foreign is None else self._translated_payload
         self.timeout_ms = config.timeout
         self.execution_id = new_id()
         self._started = time.perf_counter()
@@ -212,6 +253,12 @@ class HookRun:
         """What the hook inherits of this process's environment; the same object while that is unchanged."""
         scope = self.config.scope
         return self.event.environment if scope is HookScope.PROJECT else self.runtime.inherited(scope)
+
+    @property
+    def own_environment(self) -> Mapping[str, str]:
+        """The variables that only hooks of its dialect get."""
+        foreign = self.config.foreign
+        return {} if foreign is None else foreign.environment(self.event.translated(foreign)[0])
 
     def check_start(self) -> None:
         """Raise ``StartRefusedError`` if the hook must not be started (D-28).
@@ -230,6 +277,10 @@ class HookRun:
 
     def ended(self, process: Completed) -> HookExecutionResult:
         """The record of a hook whose process has ended."""
+        foreign, event = self.config.foreign, self.event
+        if foreign is not None:
+            answer = foreign.read(event.event_name, event.hook_input, self.runtime.situation(), process)
+            return self._result(self._foreign_reading(answer, process), process)
         return self._result(self._checked(read_outcome(process, self._output_class), process.stdout), process)
 
     def answered(self, answer: bytes | Mapping[str, Any] | None, received: bytes = b"") -> HookExecutionResult:
@@ -247,6 +298,21 @@ class HookRun:
         """The record of a hook that failed; ``what`` is the end of a sentence that starts with the hook."""
         reading = Reading(False, output=None if output is None else self._output_class(output), error=what)
         return self._result(reading, cause=cause)
+
+    def _translated_payload(self) -> bytes:
+        assert self.config.foreign is not None
+        return self.event.translated(self.config.foreign)[1]
+
+    def _foreign_reading(self, answer: Answer, process: Completed) -> Reading:
+        """Return what a hook of another dialect answered. As with ours, exit code 2 is not a success (HOOK-070)."""
+        output = None
+        if answer.fields is not None or answer.to_user or answer.beside_result:
+            output = self._output_class(answer.fields or {})
+            output.beyond = Beyond(answer.whole_input, answer.beside_result, answer.to_user)
+        blocks = output is not None and output.is_blocking_decision()
+        failed = answer.error is not None or (blocks and process.exit_code == EXIT_CODE_BLOCKING_ERROR)
+        exit_code = EXIT_CODE_SUCCESS if process.signal is not None else process.exit_code
+        return Reading(not failed, exit_code, output, error=answer.error)
 
     def _checked(self, reading: Reading, received: bytes) -> Reading:
         """Mark an answer as unclear in which a name occurs twice, where that matters (D-27)."""

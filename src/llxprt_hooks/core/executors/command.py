@@ -133,7 +133,9 @@ def _start_warm(spec: CommandSpec, run: HookRun, context: SpawnContext) -> Child
 
 
 def _with_session(environment: Mapping[str, str], run: HookRun) -> Mapping[str, str]:
-    """The environment with the private folder of the event's session (D-56)."""
+    """The environment with the private folder of the event's session (D-56), and with what the hook's dialect adds."""
+    if run.config.foreign is not None:
+        environment = {**environment, **run.own_environment}
     folder = session_memory.open_folder(str(run.hook_input.get("session_id", "")))
     return environment if folder is None else {**environment, session_memory.VARIABLE: folder}
 

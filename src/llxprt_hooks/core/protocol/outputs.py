@@ -67,6 +67,17 @@ class BlockingError(NamedTuple):
     reason: str
 
 
+class Beyond(NamedTuple):
+    """What only hooks of other dialects can say (D-144)."""
+
+    whole_input: bool = False
+    """Whether ``tool_input`` has all arguments, so that it replaces them."""
+    beside_result: str = ""
+    """Text for the model, after the tool's result."""
+    to_user: str = ""
+    """Text for the user, which the model does not get."""
+
+
 class DefaultHookOutput:
     """The output of one hook, or of several merged into one.
 
@@ -75,6 +86,7 @@ class DefaultHookOutput:
     """
 
     __slots__ = (
+        "beyond",
         "continue_",
         "decision",
         "hook_specific_output",
@@ -106,6 +118,8 @@ class DefaultHookOutput:
     """Why a change that the hook may have made cannot be applied: which field was not read."""
     unknown: Sequence[str]
     """The first names that are not those of a field, at the top level and in ``hookSpecificOutput``, as shown."""
+    beyond: Beyond | None
+    """What a hook of another dialect said beyond these fields."""
 
     def __init__(self, data: Mapping[str, Any], *, implied: bool = False) -> None:
         problems: list[str] = []
@@ -120,6 +134,7 @@ class DefaultHookOutput:
         self.system_message = fields.get("systemMessage")
         self.hook_specific_output = fields.get("hookSpecificOutput")
         self.implied = implied
+        self.beyond = None
         self.problems = problems
         self.unknown = () if is_known else _all_unknown(data, specific)
         self.unclear = self.unusable = None
@@ -178,6 +193,16 @@ class DefaultHookOutput:
         """Return what a hook that acts puts in the place of a tool's result: text, or some of its fields."""
         response: str | dict[str, Any] | None = self._specific("tool_response")
         return response
+
+    @property
+    def replaces_input(self) -> bool:
+        """Whether the changed arguments are all that there are: those that they lack are gone."""
+        return self.beyond is not None and self.beyond.whole_input
+
+    @property
+    def user_message(self) -> str | None:
+        """What a hook of another dialect says to the user. The model does not get it."""
+        return None if self.beyond is None else self.beyond.to_user or None
 
     def clears_context(self) -> bool:
         """Whether a hook that acts wants the conversation to be cleared."""

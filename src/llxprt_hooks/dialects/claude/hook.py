@@ -1,0 +1,213 @@
+"""One hook of Claude Code: the payload that it gets, its environment, and its answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from llxprt_hooks._support.stamps import new_id
+from llxprt_hooks.dialects.claude.answers import Spoken, read
+from llxprt_hooks.dialects.claude.rules import WORDS, holds, matching
+from llxprt_hooks.dialects.claude.tools import failure_of, shown_input, shown_name, shown_response, text_of
+from llxprt_hooks.events import HookEventName
+
+if TYPE_CHECKING:
+    from llxprt_hooks.process import Completed
+    from llxprt_hooks.settings.foreign import Answer, Situation
+
+NAME: Final = "claude"
+
+EVENTS: Final[Mapping[str, HookEventName]] = {
+    "PreToolUse": HookEventName.BEFORE_TOOL,
+    "PostToolUse": HookEventName.AFTER_TOOL,
+    "PostToolUseFailure": HookEventName.AFTER_TOOL,
+    "UserPromptSubmit": HookEventName.BEFORE_AGENT,
+    "Stop": HookEventName.AFTER_AGENT,
+    "SubagentStop": HookEventName.AFTER_TOOL,
+    "SessionStart": HookEventName.SESSION_START,
+    "SessionEnd": HookEventName.SESSION_END,
+    "PreCompact": HookEventName.PRE_COMPRESS,
+    "Notification": HookEventName.NOTIFICATION,
+}
+"""Its events that exist here. The end of a subagent is that of a call of our tool ``task``."""
+
+SUBAGENT_STOP: Final = "SubagentStop"
+_SUBAGENT_TOOL: Final = "task"
+_MODES: Final[Mapping[str, str]] = {"auto_edit": "acceptEdits", "yolo": "bypassPermissions"}
+_EVENTS_WITH_MODE: Final = (
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "UserPromptSubmit",
+    "Stop",
+    "SubagentStop",
+)
+
+
+class ClaudeHook(NamedTuple):
+    """What Claude Code knows about one of its hooks."""
+
+    command: str
+    """As it is written, for the reasons that name it."""
+    event: str | None = None
+    """The event of the settings; None if they are native, and so is their event."""
+    matcher: str = ""
+    rule: str | None = None
+    background: bool = False
+    variables: Mapping[str, str] = {}
+    root: str = ""
+    """The folder that paths in ``rule`` are relative to; empty: the project."""
+    origin: str = ""
+    """The plugin, whose copy of a hook is another one."""
+
+    @property
+    def dialect(self) -> str:
+        return NAME
+
+    @property
+    def view(self) -> str:
+        return SUBAGENT_STOP if self._is_for_subagents else NAME
+
+    @property
+    def _is_for_subagents(self) -> bool:
+        return self.event == SUBAGENT_STOP
+
+    @property
+    def key(self) -> str:
+        return f"{NAME}:{self.event}:{self.matcher}:{self.rule}:{self.origin}"
+
+    def wants(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> bool:
+        if self.event is None and self.rule is None:
+            return True
+        event = _event(event_name, hook_input, is_for_subagents=self._is_for_subagents)
+        if self.event is not None and event != self.event:
+            return False
+        if self._is_for_subagents and not matching(HookEventName.SESSION_START, self.matcher)(_agent_type(hook_input)):
+            return False
+        if self.rule is None:
+            return True
+        directory = str(hook_input.get("cwd", ""))
+        tool, arguments = _call(hook_input, directory)
+        return event_name.spec.is_about_tool and holds(self.rule, tool, arguments, directory, self.root or directory)
+
+    def payload(
+        self, event_name: HookEventName, hook_input: Mapping[str, Any], situation: Situation
+    ) -> Mapping[str, Any]:
+        event = _event(event_name, hook_input, is_for_subagents=self._is_for_subagents)
+        fields: dict[str, Any] = {
+            "session_id": hook_input.get("session_id", ""),
+            "transcript_path": hook_input.get("transcript_path", ""),
+            "cwd": hook_input.get("cwd") or situation.directory,
+        }
+        if event in _EVENTS_WITH_MODE:
+            fields["permission_mode"] = _MODES.get(situation.approval_mode, "default")
+        fields["hook_event_name"] = event
+        return {**fields, **_event_fields(event, hook_input, situation)}
+
+    def environment(self, payload: Mapping[str, Any]) -> Mapping[str, str]:
+        return {
+            "CLAUDECODE": "1",
+            "CLAUDE_CODE_ENTRYPOINT": "sdk-cli",
+            "CLAUDE_CODE_SESSION_ID": str(payload["session_id"]),
+            "CLAUDE_CODE_CHILD_SESSION": "1",
+            "CLAUDE_PID": str(os.getpid()),
+            **self.variables,
+        }
+
+    def read(
+        self, event_name: HookEventName, hook_input: Mapping[str, Any], situation: Situation, ended: Completed
+    ) -> Answer:
+        event = _event(event_name, hook_input, is_for_subagents=self._is_for_subagents)
+        own_tool = str(hook_input.get("tool_name", ""))
+        spoken = Spoken(
+            event,
+            self.command,
+            tool=shown_name(own_tool),
+            own_tool=own_tool,
+            tool_input=hook_input.get("tool_input"),
+            prompt=str(hook_input.get("prompt", "")),
+        )
+        return read(spoken, ended, situation)
+
+
+def _event(event_name: HookEventName, hook_input: Mapping[str, Any], *, is_for_subagents: bool = False) -> str:
+    """What Claude Code calls a native event; empty if there is no such event for these hooks."""
+    if event_name is not HookEventName.AFTER_TOOL:
+        return _NAMES.get(event_name, event_name.value)
+    tool = str(hook_input.get("tool_name", ""))
+    if is_for_subagents:
+        return SUBAGENT_STOP if tool == _SUBAGENT_TOOL else ""
+    failed = failure_of(tool, _response(hook_input)) is not None
+    return "PostToolUseFailure" if failed else "PostToolUse"
+
+
+_NAMES: Final = {event: name for name, event in EVENTS.items() if event is not HookEventName.AFTER_TOOL}
+
+
+def _response(hook_input: Mapping[str, Any]) -> Mapping[str, Any]:
+    response = hook_input.get("tool_response")
+    return response if isinstance(response, Mapping) else {}
+
+
+def _call(hook_input: Mapping[str, Any], directory: str) -> tuple[str, dict[str, Any]]:
+    tool = str(hook_input.get("tool_name", ""))
+    return shown_name(tool), shown_input(tool, hook_input.get("tool_input"), directory)
+
+
+def _event_fields(event: str, hook_input: Mapping[str, Any], situation: Situation) -> Mapping[str, Any]:
+    if event in ("PreToolUse", "PostToolUse", "PostToolUseFailure"):
+        return _tool_fields(event, hook_input, situation)
+    if event == "UserPromptSubmit":
+        return {"prompt": hook_input.get("prompt", "")}
+    if event == "Stop":
+        return _stop_fields(hook_input.get("stop_hook_active") is True, str(hook_input.get("prompt_response", "")))
+    if event == "SubagentStop":
+        return _subagent_fields(hook_input)
+    if event == "SessionStart":
+        return {"source": _word(HookEventName.SESSION_START, hook_input.get("source"))}
+    if event == "SessionEnd":
+        return {"reason": _word(HookEventName.SESSION_END, hook_input.get("reason"))}
+    if event == "PreCompact":
+        trigger = hook_input.get("trigger")
+        return {"trigger": trigger, "custom_instructions": "" if trigger == "manual" else None}
+    if event == "Notification":
+        kind = _word(HookEventName.NOTIFICATION, hook_input.get("notification_type"))
+        return {"message": hook_input.get("message", ""), "notification_type": kind}
+    own = HookEventName(event).spec.fields if event in set(HookEventName) else {}
+    return {name: hook_input[name] for name in own if name in hook_input}
+
+
+def _tool_fields(event: str, hook_input: Mapping[str, Any], situation: Situation) -> Mapping[str, Any]:
+    own_name = str(hook_input.get("tool_name", ""))
+    name, arguments = _call(hook_input, situation.directory)
+    fields: dict[str, Any] = {"tool_name": name, "tool_input": arguments}
+    call_id = {"tool_use_id": hook_input.get("tool_use_id") or f"toolu_{new_id()}"}
+    duration = hook_input.get("duration_ms")
+    milliseconds = duration if isinstance(duration, int) else 0
+    if event == "PreToolUse":
+        return {**fields, **call_id}
+    if event == "PostToolUseFailure":
+        error = failure_of(own_name, _response(hook_input))
+        return {**fields, **call_id, "error": error, "is_interrupt": False, "duration_ms": milliseconds}
+    response = shown_response(own_name, arguments, _response(hook_input), milliseconds)
+    return {**fields, "tool_response": response, **call_id, "duration_ms": milliseconds}
+
+
+def _stop_fields(active: bool, text: str) -> dict[str, Any]:
+    return {"stop_hook_active": active, "last_assistant_message": text, "background_tasks": [], "session_crons": []}
+
+
+def _subagent_fields(hook_input: Mapping[str, Any]) -> Mapping[str, Any]:
+    own = {"agent_id": f"a{new_id()}", "agent_type": _agent_type(hook_input), "agent_transcript_path": ""}
+    return {**_stop_fields(False, text_of(_response(hook_input))), **own}
+
+
+def _agent_type(hook_input: Mapping[str, Any]) -> str:
+    given = hook_input.get("tool_input")
+    kind = given.get("subagent_name") if isinstance(given, Mapping) else None
+    return str(kind or "general-purpose")
+
+
+def _word(event_name: HookEventName, value: object) -> object:
+    return WORDS[event_name].get(str(value), value)

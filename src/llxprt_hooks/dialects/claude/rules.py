@@ -1,0 +1,132 @@
+"""Which calls a hook of Claude Code is for: matchers, and the permission rule in ``if``.
+
+A rule that cannot be compared for certain holds: a hook that runs once too often does no harm, a missing one does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from regress import Regex, RegressError
+
+from llxprt_hooks.dialects.claude.tools import shown_names
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.settings.levels import home_folder
+from llxprt_hooks.settings.matcher import InvalidMatcher, Matches
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_ ,|-]*")
+WORDS: Final[Mapping[HookEventName, Mapping[str, str]]] = {
+    HookEventName.SESSION_START: {"compress": "compact"},
+    HookEventName.SESSION_END: {"exit": "other"},
+    HookEventName.NOTIFICATION: {"ToolPermission": "permission_prompt"},
+}
+"""Our values that have another name there."""
+
+
+def matching(event_name: HookEventName, matcher: str | None) -> Matches:
+    """The test of a matcher: plain names are compared exactly, anything else is a regular expression."""
+    if matcher is None or matcher.strip() in ("", "*"):
+        return lambda subject: True
+    if _PLAIN.fullmatch(matcher):
+        names = {name.strip() for name in re.split(r"[|,]", matcher)}
+        return lambda subject: any(name in names for name in _subjects(event_name, subject))
+    try:
+        find = Regex(matcher).find
+    except RegressError:
+        return InvalidMatcher(matcher)
+    return lambda subject: any(find(name) is not None for name in _subjects(event_name, subject))
+
+
+def _subjects(event_name: HookEventName, subject: str) -> Sequence[str]:
+    if event_name.spec.is_about_tool:
+        return shown_names(subject)
+    return (WORDS.get(event_name, {}).get(subject, subject),)
+
+
+_RULE: Final = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+_COVERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Edit": ("Edit", "Write", "NotebookEdit", "MultiEdit"),
+    "Read": ("Read", "Grep", "Glob"),
+    "Task": ("Agent", "Task"),
+}
+"""The tools that a rule is for, besides the one that it names."""
+_SEPARATORS: Final = re.compile(r"&&|\|\||\|&|[;|&\n]|\$\(|`|[()]")
+_ASSIGNMENTS: Final = re.compile(r"(?:[A-Za-z_]\w*=(?:'[^']*'|\"[^\"]*\"|\S)*\s+)+")
+_WRAPPERS: Final = re.compile(
+    r"(?:(?:timeout(?:\s+-\S+)*\s+\S+|time|nice(?:\s+-n\s*\S+)?|nohup|stdbuf(?:\s+-\S+)*|command|builtin|noglob|xargs)\s+)+"
+)
+_UNCERTAIN: Final = re.compile(r"[$`]")
+
+
+def holds(rule: str, tool: str, arguments: Mapping[str, Any], directory: str, root: str) -> bool:
+    """Whether a permission rule is for a call, in the names of the product."""
+    found = _RULE.fullmatch(rule)
+    if found is None:
+        return True
+    name, pattern = found[1], found[2]
+    if tool != name and tool not in _COVERS.get(name, ()):
+        return False
+    if pattern is None or pattern.strip() in ("", "*"):
+        return True
+    if tool == "Bash":
+        return _command_matches(pattern, str(arguments.get("command", "")))
+    path = next(
+        (value for key in ("file_path", "notebook_path", "path") if isinstance(value := arguments.get(key), str)), None
+    )
+    return True if path is None else _path_matches(pattern, path, directory, root)
+
+
+def _command_matches(pattern: str, command: str) -> bool:
+    """Whether any command in a command line matches; also if that cannot be told."""
+    test = _command_test(pattern)
+    if len(pattern.split()) > 1 and _UNCERTAIN.search(command):
+        return True
+    parts = (part.strip() for part in _SEPARATORS.split(command))
+    return any(test(part) or test(_bare(part)) for part in parts if part)
+
+
+def _bare(part: str) -> str:
+    """A command without assignments and wrappers before it."""
+    before = None
+    while part != before:
+        before, part = part, _WRAPPERS.sub("", _ASSIGNMENTS.sub("", part, count=1), count=1) if part else part
+    return part
+
+
+def _command_test(pattern: str) -> Callable[[str], bool]:
+    text = pattern.strip()
+    if text.endswith(":*"):  # the older way to write a prefix
+        prefix = text[:-2]
+        return lambda part: part == prefix or part.startswith((f"{prefix} ", f"{prefix}\t"))
+    ends_in_word = text.endswith(" *")
+    body = ".*".join(map(re.escape, (text[:-2] if ends_in_word else text).split("*")))
+    expression = re.compile(body + (r"(?:\s.*)?" if ends_in_word else ""), re.DOTALL)
+    return lambda part: expression.fullmatch(part) is not None
+
+
+def _path_matches(pattern: str, path: str, directory: str, root: str) -> bool:
+    """Whether a path matches like a line of .gitignore, seen from the folder that the rule is about."""
+    text, start = pattern.strip(), directory
+    if text.startswith("//"):
+        text, start = text[1:].lstrip("/"), "/"
+    elif text.startswith("~/"):
+        text, start = text[2:], str(home_folder())
+    elif text.startswith("/"):
+        text, start = text[1:], root
+    elif "/" not in text.rstrip("/"):
+        text = f"**/{text}"
+    text = text.removeprefix("./")
+    relative = os.path.relpath(os.path.join(directory, path), start)  # noqa: PTH118
+    if relative.startswith(".."):
+        return text.startswith("**/") and _glob(text).fullmatch(os.path.basename(path)) is not None  # noqa: PTH119
+    return _glob(text).fullmatch(relative) is not None
+
+
+def _glob(text: str) -> re.Pattern[str]:
+    """A pattern with ``*``, ``**`` and ``?``. It also matches everything below a folder that it matches."""
+    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", text.rstrip("/"))
+    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(words.get(piece, re.escape(piece)) for piece in pieces) + "(?:/.*)?", re.DOTALL)
