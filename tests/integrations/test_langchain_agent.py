@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from operator import add
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +25,8 @@ from langgraph.prebuilt import InjectedState, ToolNode
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
-from llxprt_hooks import deny
+from llxprt_hooks import Approval, ask, context, deny, replace_result, rewrite
+from llxprt_hooks.integrations.approvals import OpenQuestions
 from llxprt_hooks.integrations.langchain import HooksMiddleware
 from tests.integrations.langchain_support import (
     NOTE,
@@ -564,3 +566,161 @@ def test_tool_node_of_a_graph_without_the_field(sandbox: Project, mode: str) -> 
 
 
 # Settings.
+
+
+# Hooks that act.
+
+
+def acting(project: Project, **fields: Any) -> HooksMiddleware:
+    """Return hooks with the profile ``full``; tests register functions."""
+    return HooksMiddleware(working_dir=project.root, profile="full", **fields)
+
+
+def asking(project: Project, *others: Any, **fields: Any) -> tuple[Any, HooksMiddleware]:
+    """Return an agent that a hook lets ask before each tool, and the hooks."""
+    hooks = acting(project, **fields)
+    hooks.hooks.on("BeforeTool", lambda payload: ask("sure?"))
+    model = model_of(calls(NOTE, *others), says("done"))
+    return agent_of(model, hooks, checkpointer=InMemorySaver()), hooks
+
+
+def question_of(result: dict[str, Any]) -> dict[str, Any]:
+    [interrupt] = result["__interrupt__"]
+    value: dict[str, Any] = interrupt.value
+    return value
+
+
+@MODES
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (True, "wrote hello to a.txt"),
+        ({"decisions": [{"type": "approve"}]}, "wrote hello to a.txt"),
+        ({"decisions": [{"type": "reject"}]}, "sure? (the answer was no)"),
+        ("yes", "sure? (the answer was no)"),
+        ({"decisions": []}, "sure? (the answer was no)"),
+    ],
+)
+def test_a_hook_that_asks_interrupts_the_run(sandbox: Project, mode: str, answer: Any, expected: str) -> None:
+    agent, _ = asking(sandbox)
+    question = question_of(run(agent, mode=mode, thread="t"))
+    assert question["action_requests"] == [{"name": NOTE[0], "args": NOTE[1], "description": "sure?"}]
+    result = run(agent, Command(resume=answer), mode=mode, thread="t")
+    assert results_in(result) == [expected]
+    assert result["messages"][-1].text == "done"
+
+
+def test_an_answer_counts_for_the_arguments_that_the_person_read(sandbox: Project) -> None:
+    """Another hook changes them while the person thinks."""
+    agent, hooks = asking(sandbox)
+    run(agent, thread="t")
+    hooks.hooks.on("BeforeTool", lambda payload: rewrite(file_path="other.txt"))
+    result = run(agent, Command(resume=True), thread="t")
+    assert results_in(result) == ["sure? (nobody could be asked: the answer is for another call, or came too late)"]
+
+
+def test_an_answer_counts_for_five_minutes(sandbox: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, _ = asking(sandbox)
+    expires = question_of(run(agent, thread="t"))["llxprt_hooks"]["expires"]
+    assert 0 < expires - time.time() <= 300
+    monkeypatch.setattr("llxprt_hooks.integrations.approvals.time.time", lambda: expires + 1)
+    assert "came too late" in results_in(run(agent, Command(resume=True), thread="t"))[0]
+
+
+@pytest.mark.parametrize("returned", [True, False])
+def test_another_process_needs_the_question_with_the_answer(sandbox: Project, returned: bool) -> None:
+    agent, hooks = asking(sandbox)
+    question = question_of(run(agent, thread="t"))
+    hooks._questions = OpenQuestions()  # as in a process that has not asked
+    answer = {"decisions": [{"type": "approve"}], **({"llxprt_hooks": question["llxprt_hooks"]} if returned else {})}
+    result = run(agent, Command(resume=answer), thread="t")
+    assert ("wrote" in results_in(result)[0]) is returned
+
+
+def test_each_call_of_an_answer_is_asked_about(sandbox: Project) -> None:
+    other = ("write_file", {"file_path": "b.txt", "content": "hello"})
+    agent, _ = asking(sandbox, other)
+    asked = run(agent, thread="t")["__interrupt__"]
+    ids = {each.value["action_requests"][0]["args"]["file_path"]: each.id for each in asked}
+    answers = {ids["a.txt"]: True, ids["b.txt"]: False}
+    result = run(agent, Command(resume=answers), thread="t")
+    assert results_in(result) == ["wrote hello to a.txt", "sure? (the answer was no)"]
+
+
+def test_an_approver_of_the_program_is_asked_instead(sandbox: Project) -> None:
+    agent, _ = asking(sandbox, approver=lambda request: Approval.FOR_SESSION)
+    assert results_in(run(agent, thread="t")) == ["wrote hello to a.txt"]
+
+
+def test_nobody_is_asked_without_a_checkpointer(sandbox: Project) -> None:
+    hooks = acting(sandbox)
+    hooks.hooks.on("BeforeTool", lambda payload: ask("sure?"))
+    result = run(agent_of(model_of(calls(NOTE), says("done")), hooks))
+    assert "the graph has no checkpointer" in results_in(result)[0]
+
+
+def test_a_node_with_several_calls_asks_nobody(sandbox: Project) -> None:
+    """Threads of one node could get each other's answers."""
+    hooks = acting(sandbox)
+    hooks.hooks.on("BeforeTool", lambda payload: ask("sure?"))
+    graph = StateGraph(MessagesState)
+    graph.add_node("tools", ToolNode([tool(write_file)], **hooks.tool_node()))
+    graph.add_edge(START, "tools")
+    result = run(graph.compile(checkpointer=InMemorySaver()), {"messages": [calls(NOTE, NOTE)]}, thread="t")
+    assert ["several calls" in text for text in results_in(result)] == [True, True]
+
+
+def test_a_refused_prompt_never_reaches_the_model(sandbox: Project) -> None:
+    hooks = acting(sandbox)
+    hooks.hooks.on("BeforeAgent", lambda payload: deny("no keys") if "sk-" in payload["prompt"] else None)
+    model = model_of(says("hello"))
+    agent = agent_of(model, hooks, checkpointer=InMemorySaver())
+    refused = run(agent, "my key is sk-1", thread="t")
+    assert refused["messages"][-1].text == "no keys"
+    assert marks(refused["messages"][-1])["blocked"]
+    assert run(agent, "hi", thread="t")["messages"][-1].text == "hello"
+    assert [[message.text for message in sent] for sent, _ in model.sent] == [["hi"]]
+
+
+def test_context_of_the_session_survives_a_refused_prompt(sandbox: Project) -> None:
+    hooks = acting(sandbox)
+    hooks.hooks.on("SessionStart", lambda payload: context("be brief"))
+    hooks.hooks.on("BeforeAgent", lambda payload: deny("no") if payload["prompt"] == "bad" else None)
+    model = model_of(says("hello"))
+    agent = agent_of(model, hooks, checkpointer=InMemorySaver())
+    for prompt in ("bad", "good", "better"):
+        run(agent, prompt, thread="t")
+    assert [message.text for message in model.sent[-1][0]] == ["good\n\nbe brief", "hello", "better"]
+
+
+def test_a_conversation_is_cleared_before_the_next_prompt(sandbox: Project) -> None:
+    hooks = acting(sandbox)
+    hooks.hooks.on("AfterAgent", lambda payload: {"hookSpecificOutput": {"clearContext": True}})
+    model = model_of(says("hello"))
+    agent = agent_of(model, hooks, checkpointer=InMemorySaver())
+    assert run(agent, "first", thread="t")["messages"][-1].text == "hello"
+    run(agent, "second", thread="t")
+    assert [message.text for message in model.sent[-1][0]] == ["second"]
+
+
+def test_a_replaced_result_has_no_artifact_of_the_tool(sandbox: Project) -> None:
+    hooks = acting(sandbox)
+    hooks.hooks.on("AfterTool", lambda payload: replace_result("redacted"))
+
+    @tool(response_format="content_and_artifact")
+    def write_file(file_path: str, content: str) -> tuple[str, dict[str, str]]:
+        """Write a file."""
+        return "secret", {"raw": "secret"}
+
+    result = run(agent_of(model_of(calls(NOTE), says("done")), hooks, tools=[write_file]))
+    [message] = [each for each in result["messages"] if isinstance(each, ToolMessage)]
+    assert (message.content, message.artifact, message.status) == ("redacted", None, "success")
+
+
+def test_a_block_of_a_compression_that_cannot_be_honored_is_reported(
+    sandbox: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    hooks = acting(sandbox)
+    hooks.hooks.on("PreCompress", lambda payload: deny("keep it"))
+    assert hooks.summarizer(model_of(says("a summary"))).invoke("…").text == "a summary"
+    assert "PreCompress: a hook's block has no effect (keep it): use hooks.compressing" in caplog.text

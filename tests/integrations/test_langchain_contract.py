@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import httpx2
 import pytest
@@ -16,6 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import SecretStr
 
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.langchain import HooksMiddleware
 from tests.integrations.contract import EFFECTS, Driver, Effect, Outcome, Scenario, check, check_declarations
 from tests.integrations.langchain_support import model_of, says
@@ -28,8 +30,11 @@ if TYPE_CHECKING:
 class LangChainDriver(Driver):
     """An agent that is invoked, or streamed, synchronously."""
 
+    acts = True
+    impossible: ClassVar[Mapping[str, HookEventName]] = {"acting_permission": HookEventName.BEFORE_TOOL}
+
     def run(self, scenario: Scenario) -> Outcome:
-        hooks = HooksMiddleware.load(scenario.project.root, aliases=scenario.aliases)
+        hooks = HooksMiddleware.load(scenario.project.root, aliases=scenario.aliases, approver=scenario.approver)
         api = ChatModel(scenario)
         agent = create_agent(
             openai_model(api),
@@ -41,7 +46,11 @@ class LangChainDriver(Driver):
         config = {"configurable": {"thread_id": scenario.session_id}}
         outcome = Outcome(runs=scenario.tools.runs, requests=api.requests)
         given: Any = {"messages": [{"role": "user", "content": scenario.prompt}]}
-        result = self.start(agent, given, config, outcome if scenario.stream else None)
+        try:
+            result = self.start(agent, given, config, outcome if scenario.stream else None)
+        except LookupError as error:  # a tool's own
+            outcome.error = error
+            return outcome
         if "__interrupt__" in result:
             approval: Any = Command(resume={"decisions": [{"type": "approve"}]})
             result = self.start(agent, approval, config, None)
@@ -60,7 +69,10 @@ class LangChainDriver(Driver):
             return [hooks.notifying(HumanInTheLoopMiddleware({"write_file": True}))]
         if scenario.compress:
             writer = hooks.summarizer(model_of(says("a summary")))
-            return [SummarizationMiddleware(writer, summarizer=writer, trigger=("messages", 3), keep=("messages", 2))]
+            middleware = SummarizationMiddleware(
+                writer, summarizer=writer, trigger=("messages", 3), keep=("messages", 2)
+            )
+            return [hooks.compressing(middleware)]
         return []
 
     def start(self, agent: Any, given: Any, config: Any, streamed: Outcome | None) -> dict[str, Any]:
@@ -122,4 +134,4 @@ def test_contract(effect: Effect, driver: Driver, sandbox: Project, caplog: pyte
 def test_every_effect_can_be_had() -> None:
     check_declarations(LangChainDriver())
     assert not LangChainDriver.partial
-    assert not LangChainDriver.impossible
+    assert [*LangChainDriver.impossible] == ["acting_permission"]

@@ -19,6 +19,11 @@ EXPIRES_AFTER: Final = 300.0
 _REMEMBERED: Final = 10_000
 
 
+def question_about(request: ApprovalRequest) -> dict[str, Any]:
+    """Return what identifies a question, for the answer to it."""
+    return {"digest": request.digest, "expires": time.time() + EXPIRES_AFTER}
+
+
 class OpenQuestions:
     """The questions that have been asked, by the framework's id of the call.
 
@@ -29,18 +34,12 @@ class OpenQuestions:
         self._asked: OrderedDict[Hashable, dict[str, Any]] = OrderedDict()
         self._answered: set[Hashable] = set()
 
-    def ask(self, call: Hashable, request: ApprovalRequest) -> dict[str, Any]:
-        """Remember what a person is asked, and return what identifies the question."""
-        question = {"digest": request.digest, "expires": time.time() + EXPIRES_AFTER}
+    def asked(self, call: Hashable, question: dict[str, Any]) -> None:
+        """Remember that the run is suspended until a person answers."""
         self._asked[call] = question
         self._answered.discard(call)
         if len(self._asked) > _REMEMBERED:
             self.close(next(iter(self._asked)))
-        return question
-
-    def is_open(self, call: Hashable) -> bool:
-        """Whether a person has been asked about a call that is not over."""
-        return call in self._asked
 
     def accepts(self, call: Hashable, request: ApprovalRequest, returned: Any = None) -> bool:
         """Whether an answer is for this request, and came in time. A run may be resumed again while its call lasts."""

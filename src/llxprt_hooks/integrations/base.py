@@ -21,7 +21,7 @@ from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.config import Config, LoadOptions
-from llxprt_hooks.core.calls.lookup import NO_PLANS, model_plans, tool_plans
+from llxprt_hooks.core.calls.lookup import NO_PLANS, model_plans, plan_for, tool_plans
 from llxprt_hooks.core.calls.tool import ToolNotRun
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName, NotificationType
@@ -121,6 +121,11 @@ class Integration:
     def has_hooks(self, *events: HookEventName) -> bool:
         """Whether any hook would run for one of these events."""
         return any(map(self.hooks.has_hooks_for, events))
+
+    def acts(self, *events: HookEventName) -> bool:
+        """Whether any hook would act at one of these events, so that the answer must be awaited."""
+        plans = (plan_for(self.hooks.config, event) for event in events)
+        return any(plan is not None and plan.acts for plan in plans)
 
     def model_plans(self, session: Session | None) -> ModelPlans | None:
         """Return the hooks that run around a model call; None if neither they nor the session matter."""

@@ -152,7 +152,7 @@ class Session:
 
     def next_run(self) -> Session:
         """Start a new run of this conversation. Runs share notes; a stop ends only its own run."""
-        run = self._run()
+        run = self.separate_run()
         run._agent, run._notes = self._agent, self._notes
         return run
 
@@ -161,11 +161,12 @@ class Session:
 
         Its model has its own restriction, and its requests their own notes.
         """
-        run = self._run()
+        run = self.separate_run()
         run._stop = self._stop
         return run
 
-    def _run(self) -> Session:
+    def separate_run(self) -> Session:
+        """Return a run that shares only what a person approved, and what waits for the first prompt."""
         run = Session(self._config, self.session_id, self.transcript_path, self.metadata)
         run._conversation = self._conversation
         return run

@@ -10,7 +10,8 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from functools import reduce
+from functools import reduce, wraps
+from inspect import iscoroutinefunction
 from operator import add
 from typing import Any, Self, TypeAlias, cast
 
@@ -23,6 +24,7 @@ from langsmith import tracing_context
 from pydantic import Field
 
 from llxprt_hooks.core import loops
+from llxprt_hooks.integrations.base import log
 from llxprt_hooks.integrations.langchain.translator import model_name_of
 
 Finish: TypeAlias = Callable[[AIMessage], Awaitable[AIMessage]]
@@ -94,22 +96,80 @@ class HeldModel(BaseChatModel):
             yield chunk
 
 
+class _Compression:
+    """What hooks decided about a compression that is in progress."""
+
+    is_blocked = False
+
+
+_in_progress: ContextVar[_Compression | None] = ContextVar("llxprt_hooks_compression", default=None)
+
+
+def unless_blocked(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that compresses the conversation, or returns None if a hook blocks it."""
+    if iscoroutinefunction(method):
+
+        @wraps(method)
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            with _compressing() as compression:
+                update = await method(*args, **kwargs)
+            return None if compression.is_blocked else update
+
+        return call_async
+
+    @wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with _compressing() as compression:
+            update = method(*args, **kwargs)
+        return None if compression.is_blocked else update
+
+    return call
+
+
+@contextmanager
+def _compressing() -> Iterator[_Compression]:
+    compression = _Compression()
+    before = _in_progress.set(compression)
+    try:
+        yield compression
+    finally:
+        _in_progress.reset(before)
+
+
 class Summarizer(HeldModel):
-    """A model that announces each call."""
+    """A model that announces each call, which a hook may block."""
 
     announce: Any = Field(repr=False)
 
     @classmethod
-    def around(cls, model: Any, announce: Callable[[], None], **fields: Any) -> Self:  # type: ignore[override]
+    def around(  # type: ignore[override]
+        cls, model: Any, announce: Callable[[], Awaitable[str | None]], **fields: Any
+    ) -> Self:
         return super().around(model, _unchanged, announce=announce, **fields)
 
     def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        self.announce()
+        if _is_blocked(loops.drive(self.announce())):
+            return _chat_result(AIMessage(""))
         return super()._generate(*args, **kwargs)
 
     async def _agenerate(self, *args: Any, **kwargs: Any) -> ChatResult:
-        self.announce()
+        if _is_blocked(await self.announce()):
+            return _chat_result(AIMessage(""))
         return await super()._agenerate(*args, **kwargs)
+
+
+def _is_blocked(reason: str | None) -> bool:
+    """Whether a hook blocks the compression, which has an effect only where its summary is not used then."""
+    if reason is None:
+        return False
+    compression = _in_progress.get()
+    if compression is None:
+        log.warning(
+            "PreCompress: a hook's block has no effect (%s): use hooks.compressing(SummarizationMiddleware(…))", reason
+        )
+        return False
+    compression.is_blocked = True
+    return True
 
 
 async def _unchanged(answer: AIMessage) -> AIMessage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,16 +19,20 @@ from langchain.agents.middleware.types import (
     OmitFromInput,
     PrivateStateAttr,
     ToolCallRequest,
+    hook_config,
 )
 from langchain.agents.structured_output import StructuredOutputError
 from langchain.chat_models import init_chat_model
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
 from langgraph.channels.untracked_value import UntrackedValue
 from langgraph.config import get_config
-from langgraph.errors import GraphInterrupt
-from langgraph.types import Command
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import Command, interrupt
 
 from llxprt_hooks.core import loops
+from llxprt_hooks.core.calls.approval import NobodyToAsk
+from llxprt_hooks.core.calls.turn import session_started
 from llxprt_hooks.core.engine.session import Session
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import (
@@ -38,9 +43,11 @@ from llxprt_hooks.events import (
     SessionEndReason,
     SessionStartSource,
 )
+from llxprt_hooks.integrations.approvals import OpenQuestions, question_about
 from llxprt_hooks.integrations.base import Integration, in_session, log, marks_of
-from llxprt_hooks.integrations.langchain.held_model import HeldModel, Summarizer
+from llxprt_hooks.integrations.langchain.held_model import HeldModel, Summarizer, unless_blocked
 from llxprt_hooks.integrations.langchain.translator import LangChainTranslator, Request, tool_name
+from llxprt_hooks.integrations.unsupported import lost_effects
 from llxprt_hooks.model.access import field
 
 if TYPE_CHECKING:
@@ -49,14 +56,19 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
     from llxprt_hooks.config import Config
+    from llxprt_hooks.core.calls.approval import ApprovalRequest
     from llxprt_hooks.core.calls.model_call import HookedModelCall, ModelCallResult
     from llxprt_hooks.model import Restriction
 
-MessageT = TypeVar("MessageT", AIMessage, ToolMessage)
+MessageT = TypeVar("MessageT", AIMessage, HumanMessage, ToolMessage)
 
 MARKS = "llxprt_hooks"
 """The key in a message's ``response_metadata`` that says what hooks did to it."""
 
+_ASKED_BEFORE = {
+    HookEventName.BEFORE_TOOL: '`permissionDecision: "allow"` comes too late for a question that LangChain\'s '
+    "middleware asks before tools run"
+}
 _AGENT_EVENTS = (HookEventName.SESSION_START, HookEventName.BEFORE_AGENT, HookEventName.AFTER_AGENT)
 _MAX_SESSIONS = 10_000
 """Only ids are kept. What hooks leave for later calls is in the agent's state, so that any process can continue."""
@@ -78,6 +90,10 @@ class HooksState(AgentState[Any]):
     """Why a hook stopped the run."""
     hook_notes: NotRequired[Annotated[dict[str, list[str]], PrivateStateAttr, _merged]]
     """Messages of hooks for the next model call, by the name of the middleware."""
+    hook_continuations: NotRequired[Annotated[int, PrivateStateAttr]]
+    """How many turns in a row hooks have made the agent continue."""
+    hook_clears: NotRequired[Annotated[bool, PrivateStateAttr]]
+    """Whether the next prompt starts a new conversation."""
     hook_stopped: NotRequired[Annotated[bool, UntrackedValue(bool, guard=False), PrivateStateAttr]]
     """Whether the stop happened in this run. It is not in a checkpoint, so the next run starts without it."""
 
@@ -89,21 +105,26 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
     """
 
     state_schema = HooksState
+    suspensions = (GraphBubbleUp,)
 
     def __init__(self, config: Config | None = None, *, name: str = "HooksMiddleware", **options: Any) -> None:
         super().__init__(config, **options)
         self._name = name
         self._kind = type(self)
-        self._sessions: dict[str, None] = {}
+        self._sessions: dict[str, Session] = {}
+        self._started: dict[str, None] = {}
+        self._questions = OpenQuestions()
         self._translator = LangChainTranslator(self.hook_name)
 
     @property
     def name(self) -> str:
         """The name, which must differ from that of other middleware of the same agent."""
         # LangChain reads the name before it looks for methods that become nodes of the graph.
-        has_hooks = any(map(self.hooks.has_hooks_for, _AGENT_EVENTS))
-        if has_hooks is not isinstance(self, _AgentEvents):
-            self.__class__ = type(self._kind.__name__, (_AgentEvents, self._kind), {}) if has_hooks else self._kind
+        nodes = None if not self.has_hooks(*_AGENT_EVENTS) else _Turns if self.acts(*_AGENT_EVENTS) else _AgentEvents
+        if nodes is None:
+            self.__class__ = self._kind
+        elif type(self).__bases__[0] is not nodes:
+            self.__class__ = type(self._kind.__name__, (nodes, self._kind), {})
         return self._name
 
     def tool_node(self) -> dict[str, Any]:
@@ -116,22 +137,24 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
 
     def end_session(self, thread_id: str, reason: str = SessionEndReason.EXIT) -> None:
         """Fire SessionEnd: LangChain does not know when a thread is over."""
-        self._sessions.pop(thread_id, None)
         with self._session(thread_id):
             self.hooks.observe(HookEventName.SESSION_END, reason=reason)
+        self._sessions.pop(thread_id, None)
+        self._started.pop(thread_id, None)
 
     def notifying(self, middleware: AgentMiddleware[Any, Any, Any]) -> AgentMiddleware[Any, Any, Any]:
         """Return middleware such as ``HumanInTheLoopMiddleware`` that fires Notification when it asks a person."""
-        kind = type(middleware)
+        if lost := lost_effects(_ASKED_BEFORE, self.hooks):
+            log.warning(lost)
         asking = ("after_model", "aafter_model", "wrap_tool_call", "awrap_tool_call")
-        methods = {
-            name: method for name in asking if (method := getattr(kind, name)) is not getattr(AgentMiddleware, name)
-        }
-        notifying = copy.copy(middleware)
-        notifying.__class__ = type(
-            kind.__name__, (kind,), {name: self._notified(method) for name, method in methods.items()}
-        )
-        return notifying
+        return _with_methods(middleware, asking, self._notified)
+
+    def compressing(self, middleware: AgentMiddleware[Any, Any, Any]) -> AgentMiddleware[Any, Any, Any]:
+        """Return a ``SummarizationMiddleware`` that leaves the conversation alone if a PreCompress hook blocks.
+
+        It must have a model of ``summarizer()``.
+        """
+        return _with_methods(middleware, ("before_model", "abefore_model"), unless_blocked)
 
     def summarizer(self, model: str | BaseChatModel) -> BaseChatModel:
         """Return a model for ``SummarizationMiddleware(summarizer=…)`` that fires PreCompress before it is called."""
@@ -173,9 +196,17 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
             return _tool_result(message_in(outcome))
 
         with self._session(_thread_id()) as session:
-            outcome, result, refused = await self.run_tool(call["name"], call["args"], run, show)
+            approver = _Interrupts(self, request, session.session_id)
+            with approver:
+                outcome, result, refused = await self.run_tool(
+                    call["name"], call["args"], run, show, tool_use_id=call["id"], approver=approver
+                )
             if refused is not None:
                 outcome = _not_run(call, refused.llm_content, blocked=True, stop_reason=refused.stop_reason)
+            elif result is not None and result.replaced:
+                message = message_in(outcome)
+                new = _in_place_of(call, message, result)
+                outcome = new if message is None else _replaced(outcome, message, new)
             elif (message := message_in(outcome)) is not None and result is not None:
                 new = _with_additions(message, result)
                 outcome = outcome if new is message else _replaced(outcome, message, new)
@@ -244,7 +275,13 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
     @contextmanager
     def _session(self, thread_id: str | None) -> Iterator[Session]:
         config = self.hooks.config
-        session = Session(config, thread_id or config.session_id, config.transcript_path)
+        session_id = thread_id or config.session_id
+        conversation = self._sessions.get(session_id)
+        if conversation is None:
+            conversation = self._sessions[session_id] = Session(config, session_id, config.transcript_path)
+            if len(self._sessions) > _MAX_SESSIONS:
+                self._sessions.pop(next(iter(self._sessions)))
+        session = conversation.separate_run()
         with in_session(session):
             yield session
 
@@ -252,20 +289,20 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         with self._session(_thread_id()):
             self.hooks.observe(event, **fields)
 
-    def _start_session(self, state: HooksState) -> None:
-        """Fire SessionStart for a thread that is new here."""
+    def _new_session(self, state: HooksState) -> str | None:
+        """Return the source of SessionStart for a thread that is new here, once."""
         thread_id = _thread_id() or self.hooks.config.session_id
-        if thread_id in self._sessions:
-            return
-        if len(self._sessions) >= _MAX_SESSIONS:
-            self._sessions.pop(next(iter(self._sessions)))
-        self._sessions[thread_id] = None
+        if thread_id in self._started:
+            return None
+        if len(self._started) >= _MAX_SESSIONS:
+            self._started.pop(next(iter(self._started)))
+        self._started[thread_id] = None
         was_here = any(isinstance(message, AIMessage) for message in state["messages"])
-        source = SessionStartSource.RESUME if was_here else SessionStartSource.STARTUP
-        self._observe(HookEventName.SESSION_START, source=source)
+        return SessionStartSource.RESUME if was_here else SessionStartSource.STARTUP
 
-    def _compressing(self) -> None:
-        self._observe(HookEventName.PRE_COMPRESS, trigger=PreCompressTrigger.AUTO)
+    async def _compressing(self) -> str | None:
+        with self._session(_thread_id()):
+            return await self.hooks.before_compression(PreCompressTrigger.AUTO)
 
     def _notified(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """Return a method that fires Notification if the original interrupts the run."""
@@ -291,8 +328,8 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         if getattr(interruption, MARKS, False):
             return  # one of these methods may call another
         setattr(interruption, MARKS, True)
-        for interrupt in interruption.args[0]:
-            for action in field(interrupt.value, "action_requests") or [interrupt.value]:
+        for each in interruption.args[0]:
+            for action in field(each.value, "action_requests") or [each.value]:
                 tool = field(action, "name")
                 if tool and isinstance(tool, str):  # the value of an interrupt is the program's own
                     with self._session(_thread_id()):
@@ -306,7 +343,8 @@ class _AgentEvents(HooksMiddleware):
     """Adds nodes before and after the agent to its graph. They take time, so only where there are such hooks."""
 
     def before_agent(self, state: HooksState, runtime: Runtime[Any]) -> None:
-        self._start_session(state)
+        if source := self._new_session(state):
+            self._observe(HookEventName.SESSION_START, source=source)
         self._observe(HookEventName.BEFORE_AGENT, prompt=_last_text(state, HumanMessage))
 
     async def abefore_agent(self, state: HooksState, runtime: Runtime[Any]) -> None:
@@ -318,6 +356,112 @@ class _AgentEvents(HooksMiddleware):
 
     async def aafter_agent(self, state: HooksState, runtime: Runtime[Any]) -> None:
         self.after_agent(state, runtime)
+
+
+class _Turns(HooksMiddleware):
+    """Adds nodes that wait for hooks, which may refuse a prompt, add to it, or let the agent continue (D-46)."""
+
+    @hook_config(can_jump_to=["end"])
+    def before_agent(self, state: HooksState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        return loops.drive(self._begin_turn(state))
+
+    @hook_config(can_jump_to=["end"])
+    async def abefore_agent(self, state: HooksState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        return await self._begin_turn(state)
+
+    @hook_config(can_jump_to=["model"])
+    def after_agent(self, state: HooksState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        return loops.drive(self._end_turn(state))
+
+    @hook_config(can_jump_to=["model"])
+    async def aafter_agent(self, state: HooksState, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        return await self._end_turn(state)
+
+    async def _begin_turn(self, state: HooksState) -> dict[str, Any]:
+        prompt = _last_text(state, HumanMessage)
+        with self._session(_thread_id()) as session:
+            if source := self._new_session(state):
+                await session_started(self.hooks.config, session, source)
+            start = await self.hooks.before_turn(prompt)
+        update: dict[str, Any] = {"hook_continuations": 0, "hook_clears": False}
+        messages = _cleared(state["messages"]) if state.get("hook_clears") else _without_refusals(state["messages"])
+        if (reason := start.reason) is not None:
+            marks = {"blocked": True, "prompt_refused": True, "stop_reason": start.stop_reason}
+            refusal = _marked(AIMessage(reason), **marks)
+            last = _last(state["messages"], HumanMessage)
+            removed = [] if last is None else [RemoveMessage(id=str(last.id))]
+            stop = _stop(reason) if start.should_stop else {}
+            return {**update, **stop, "messages": [*messages, *removed, refusal], "jump_to": "end"}
+        if start.prompt != prompt and (last := _last(state["messages"], HumanMessage)) is not None:
+            messages = [message for message in messages if message is not last]
+            messages.append(_with_context(last, prompt, start.prompt.removeprefix(prompt)))
+        return {**update, "messages": messages} if messages else update
+
+    async def _end_turn(self, state: HooksState) -> dict[str, Any] | None:
+        answer = _last(state["messages"], AIMessage)
+        if answer is not None and _marks_in(answer).get("prompt_refused"):
+            return None
+        asked = _last(state["messages"], HumanMessage)
+        prompt = "" if asked is None else _marks_in(asked).get("prompt", str(asked.text))
+        with self._session(_thread_id()) as session:
+            session.continuations = continued = state.get("hook_continuations", 0)
+            end = await self.hooks.after_turn(prompt, "" if answer is None else str(answer.text), continued > 0)
+        if end.stop_reason is not None:
+            return {"hook_clears": end.clear_context, **_stop(end.stop_reason)}
+        if end.next_prompt is None or state.get("hook_stopped"):
+            return {"hook_clears": True} if end.clear_context else None
+        removed = [RemoveMessage(id=REMOVE_ALL_MESSAGES)] if end.clear_context else []
+        messages = [*removed, HumanMessage(end.next_prompt)]
+        return {"hook_continuations": session.continuations, "messages": messages, "jump_to": "model"}
+
+
+class _Interrupts:
+    """Asks a person by an interrupt of the graph, which is resumed with the answer (D-127)."""
+
+    def __init__(self, hooks: HooksMiddleware, request: ToolCallRequest, session_id: str) -> None:
+        self._hooks = hooks
+        self._questions = hooks._questions
+        self._request = request
+        self._call = (hooks._name, session_id, request.tool_call["id"])
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or not issubclass(kind, GraphBubbleUp):
+            self._questions.close(self._call)
+
+    def __call__(self, request: ApprovalRequest) -> bool:
+        if (problem := self._problem()) is not None:
+            raise NobodyToAsk(f"the program has no approver, and {problem}")
+        action = {"name": request.tool_name, "args": request.tool_input, "description": request.reason}
+        review = {"action_name": request.tool_name, "allowed_decisions": ["approve", "reject"]}
+        question = question_about(request)
+        try:
+            answer = interrupt({"action_requests": [action], "review_configs": [review], MARKS: question})
+        except GraphInterrupt:
+            self._questions.asked(self._call, question)
+            self._hooks.observe_approval(self._request.tool_call["name"], request.tool_input)
+            raise
+        if not self._questions.accepts(self._call, request, field(answer, MARKS)):
+            raise NobodyToAsk("the answer is for another call, or came too late")
+        decisions = field(answer, "decisions") or [{"type": "approve" if answer is True else "reject"}]
+        return [field(decision, "type") for decision in decisions] == ["approve"]
+
+    def _problem(self) -> str | None:
+        """Return why the graph cannot be resumed with an answer for this call."""
+        try:
+            config = get_config()
+        except RuntimeError:
+            return "the tool does not run in a graph"
+        if config.get("configurable", {}).get("__pregel_checkpointer") is None:
+            return "the graph has no checkpointer"
+        path = config.get("metadata", {}).get("langgraph_path") or [""]
+        messages = field(self._request.state, "messages") or []
+        calls = field(messages[-1], "tool_calls") if messages else None
+        if path[0] != "__pregel_push" and len(calls or ()) > 1:
+            return "the node runs several calls, so an answer could be taken for another call's"
+        return None
 
 
 class _ModelRun:
@@ -381,6 +525,45 @@ def _thread_id() -> str | None:
     return None if thread_id is None else str(thread_id)
 
 
+def _last(messages: Sequence[Any], kind: type[MessageT]) -> MessageT | None:
+    return next((message for message in reversed(messages) if isinstance(message, kind)), None)
+
+
+def _marks_in(message: BaseMessage) -> dict[str, Any]:
+    marks: dict[str, Any] = message.response_metadata.get(MARKS, {})
+    return marks
+
+
+def _without_refusals(messages: Sequence[BaseMessage]) -> list[Any]:
+    """Remove what users were told about prompts that were refused: the model has not seen those."""
+    return [RemoveMessage(id=str(message.id)) for message in messages if _marks_in(message).get("prompt_refused")]
+
+
+def _cleared(messages: Sequence[BaseMessage]) -> list[Any]:
+    """Remove all messages but those that are new in this run."""
+    old = next((n for n, each in reversed([*enumerate(messages, 1)]) if isinstance(each, (AIMessage, ToolMessage))), 0)
+    return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages[old:]]
+
+
+def _with_context(message: HumanMessage, prompt: str, context: str) -> HumanMessage:
+    """Return a prompt with what hooks add, which replaces the message with the same id."""
+    content = message.content
+    is_text = isinstance(content, str)
+    added = f"{content}{context}" if is_text else [*content, {"type": "text", "text": context.lstrip()}]
+    return _marked(message.model_copy(update={"content": added}), prompt=prompt)
+
+
+def _with_methods(
+    middleware: AgentMiddleware[Any, Any, Any], names: Sequence[str], around: Callable[[Any], Any]
+) -> AgentMiddleware[Any, Any, Any]:
+    """Return a copy of middleware with some of its methods wrapped, as far as it has them."""
+    kind = type(middleware)
+    methods = {name: method for name in names if (method := getattr(kind, name)) is not getattr(AgentMiddleware, name)}
+    wrapped = copy.copy(middleware)
+    wrapped.__class__ = type(kind.__name__, (kind,), {name: around(method) for name, method in methods.items()})
+    return wrapped
+
+
 def _last_text(state: HooksState, kind: type[BaseMessage]) -> str:
     return next((str(message.text) for message in reversed(state["messages"]) if isinstance(message, kind)), "")
 
@@ -407,6 +590,17 @@ def _tool_result(message: ToolMessage | None) -> ToolResult:
         return ToolResult()
     text = str(message.text)
     return ToolResult(message.content, text, error={"message": text} if message.status == "error" else None)
+
+
+def _in_place_of(call: Mapping[str, Any], message: ToolMessage | None, result: ToolResult) -> ToolMessage:
+    """Return the message of a result that hooks replaced."""
+    given, fields = result.llm_content, {"status": "success" if result.error is None else "error", "artifact": None}
+    content = given if isinstance(given, (str, list)) else json.dumps(given, ensure_ascii=False, default=str)
+    if message is None:
+        message = ToolMessage("", tool_call_id=call["id"], name=call["name"])
+    new = message.model_copy(update={**fields, "content": content})
+    is_text = isinstance(given, str)  # then it already has the additions
+    return _with_additions(new, replace(result, additions=[] if is_text else result.additions))
 
 
 def _with_additions(message: ToolMessage, result: ToolResult) -> ToolMessage:
