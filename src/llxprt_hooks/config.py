@@ -178,7 +178,7 @@ class Config:
         _check_profile(profile)
         required = required_hooks(require)
         watched = SettingsWatch(project_dir) if watch else None
-        settings = load_settings(project_dir)
+        settings = load_settings(project_dir, profile=profile)
         if strict:
             settings.require_readable(*Level)
             if missing := missing_project(project_dir):
@@ -237,7 +237,7 @@ class Config:
         old = self.settings
         if old is None:
             return
-        new = load_settings(self.working_dir)
+        new = load_settings(self.working_dir, profile=self._own_profile)
         new.require_readable(*Level)
         if old.trust.counts and not new.trust.counts and has_approval(new.trust.project):
             gone = not new.trust.statement and new.trust.state is not TrustState.REFUSED
@@ -257,7 +257,7 @@ class Config:
         self.settings = settings
         self.extensions = settings.extensions
         self.disabled_hooks = settings.disabled
-        self.profile = self._own_profile or settings.profile
+        self.profile = settings.profile
         self.max_continuations = settings.max_continuations
         self._settings_hooks = settings.hook_sets
         self._settings_enabled = settings.enabled

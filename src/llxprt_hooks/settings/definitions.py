@@ -177,6 +177,8 @@ class HookSet:
     """The dialect that the object is written in."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Variables that these hooks get, if the dialect has any for them."""
+    acts: bool = False
+    """Whether these hooks act, whatever the configuration's profile is (D-46)."""
 
 
 class HookDefinition(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from llxprt_hooks.settings.environment import HookEnvironment
 from llxprt_hooks.settings.extensions import find_extensions
 from llxprt_hooks.settings.hook_fields import (
     DEFAULT_MAX_CONTINUATIONS,
+    FULL,
     MANAGED,
     MANAGED_ONLY,
     STANDARD,
@@ -32,7 +33,7 @@ from llxprt_hooks.settings.levels import (
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem, SettingsError
 from llxprt_hooks.settings.schema import shell_fields
-from llxprt_hooks.settings.trust.held_back import guards_of, switch_of
+from llxprt_hooks.settings.trust.held_back import acts, guards_of, switch_of
 from llxprt_hooks.settings.trust.notices import (
     approval_notices,
     hooks_elsewhere,
@@ -185,10 +186,13 @@ class Settings:
         self.require_readable(Level.USER, Level.SYSTEM)
 
 
-def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | None = None) -> Settings:
+def load_settings(
+    project_dir: str | os.PathLike[str], *, named_file: Path | None = None, profile: str | None = None
+) -> Settings:
     """Read all levels and extensions. Nothing in a file makes it raise; mistakes are listed in ``problems``.
 
-    A ``named_file`` takes the place of the project's own settings. The user named it, so it needs no approval (D-86).
+    A ``profile`` takes the place of that of the settings. A ``named_file`` takes the place of the project's own
+    settings. The user named it, so it needs no approval (D-86).
     """
     project = absolute_project(project_dir)
     levels = read_levels(project)
@@ -207,6 +211,7 @@ def load_settings(project_dir: str | os.PathLike[str], *, named_file: Path | Non
         extensions,
         problems=tuple(dict.fromkeys(problems)),
         misplaced=() if project_content is not None else (*hooks_elsewhere(project), *hooks_in_unread_files(project)),
+        profile=profile,
         project_trusted=own_trust.counts or (approved_by_environment() and own_trust.state is not TrustState.CHANGED),
     )
     for warning in settings.warnings:
@@ -222,6 +227,7 @@ def _merge(
     problems: tuple[Problem, ...],
     misplaced: tuple[str, ...],
     project_trusted: bool,
+    profile: str | None,
 ) -> Settings:
     """Merge the levels that apply. Those that are read, but do not apply, say what an approval would change."""
     read = [(each, each.fields) for each in levels if each.fields]
@@ -237,7 +243,9 @@ def _merge(
     if not managed_only and all(fields.enabled is None for _, fields in effective):
         applying, elsewhere = (each for each, _ in effective), any(fields.enabled for _, fields in read)
         forgotten = never_enabled(other_sets, disabled, applying, enabled_elsewhere=elsewhere)
-    held_back = () if managed_only else _held_back(trust, [fields.enabled for _, fields in effective])
+    own_profile = profile or _first((fields.profile for _, fields in effective), STANDARD)
+    switches = [fields.enabled for _, fields in effective]
+    held_back = () if managed_only else _held_back(trust, switches, full=own_profile == FULL)
     skipped: tuple[HookSet, ...] = ()
     if managed_only or ((managed or held_back) and not others_enabled):
         skipped, others, extensions = other_sets, [], ()
@@ -251,7 +259,7 @@ def _merge(
         tools=merge_lists(fields.tools for _, fields in effective),
         warm=merge_switches((fields.warm for _, fields in effective), default=True),
         log=merge_switches(fields.log for _, fields in effective),
-        profile=_first((fields.profile for _, fields in effective), STANDARD),
+        profile=own_profile,
         max_continuations=_first((fields.max_continuations for _, fields in effective), DEFAULT_MAX_CONTINUATIONS),
         audit=_audit(fields for _, fields in reversed(effective)),
         environment=_environment(fields for _, fields in effective),
@@ -270,15 +278,17 @@ def _merge(
     )
 
 
-def _held_back(trust: TrustStatus, switches: Sequence[bool | None]) -> tuple[HookSet, ...]:
-    """Return the guards that block; ``switches`` are those of the other levels."""
+def _held_back(trust: TrustStatus, switches: Sequence[bool | None], *, full: bool) -> tuple[HookSet, ...]:
+    """Return the guards that block; ``switches`` and the profile ``full`` are those of the other levels."""
     guards: dict[str, list[Any]] = {}
+    full = full or any(map(acts, trust.held_back))
     for statement in trust.held_back:
         on = merge_switches((switch_of(statement), *switches))
-        for event, groups in guards_of(statement).items() if on else ():
+        for event, groups in guards_of(statement, full=full).items() if on else ():
             known = guards.setdefault(event, [])
             known += [group for group in groups if group not in known]
-    return (HookSet(guards, origin=str(trust.settings_file), before_start=trust.refusal),) if guards else ()
+    held_back = HookSet(guards, origin=str(trust.settings_file), before_start=trust.refusal, acts=full)
+    return (held_back,) if guards else ()
 
 
 def _hook_set(source: LevelFile, trust: TrustStatus) -> HookSet:

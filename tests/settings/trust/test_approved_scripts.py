@@ -18,6 +18,7 @@ from llxprt_hooks import (
     Config,
     GenerateContentParameters,
     HookEventName,
+    Hooks,
     ToolResult,
     execute_tool_with_hooks,
     fire_before_model_hook,
@@ -427,6 +428,22 @@ AT_LOAD: dict[str, tuple[Callable[[EngineProject], object], str]] = {
     "no file any more": (lambda project: project.files["project"].unlink(), ".llxprt/settings.json"),
     "broken settings": (lambda project: project.put("project", "{ broken"), "expected"),
 }
+
+
+@pytest.mark.parametrize("who", ["the project", "the user", "the program", "nobody"])
+async def test_a_changed_project_blocks_prompts_where_its_hooks_would_act(project: EngineProject, who: str) -> None:
+    project.write(SCRIPT, "#!/bin/sh\n", 0o755)
+    full = {"hooksConfig": {"profile": "full"}}
+    hooks = {"BeforeAgent": [{"hooks": [{"type": "command", "command": f"./{SCRIPT}"}]}]}
+    project.put("project", {"enableHooks": True, "hooks": hooks, **(full if who == "the project" else {})})
+    project.put("user", full if who == "the user" else {})
+    project.approve()
+    project.write(SCRIPT, "#!/bin/sh\ntrue\n", 0o755)
+
+    loaded = Hooks.load(project.root, profile="full" if who == "the program" else None)
+    start = await loaded.before_turn("hello")
+    assert start.blocked is (who != "nobody")
+    assert (SCRIPT in str(start.reason)) is start.blocked
 
 
 @pytest.mark.parametrize(("change", "name"), AT_LOAD.values(), ids=AT_LOAD)

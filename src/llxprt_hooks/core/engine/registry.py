@@ -134,7 +134,7 @@ class HookRegistry:
         managed: list[HookSet] = []
         for hook_set in sorted(self._config.hook_sets, key=lambda hook_set: hook_set.source.priority):
             read, found = read_definitions(hook_set)
-            definitions += read
+            definitions += map(_acting, read) if hook_set.acts else read
             if hook_set.scope is HookScope.MANAGED:
                 managed.append(hook_set)
             problems += found

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.definitions import read_hook
 from llxprt_hooks.settings.hook_entries import HookEntry, hook_entries
-from llxprt_hooks.settings.hook_fields import DISABLED_LISTS, ENABLING_KEYS
+from llxprt_hooks.settings.hook_fields import DISABLED_LISTS, ENABLING_KEYS, FULL
 from llxprt_hooks.settings.schema import OBSERVE, settings_executor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
 BLOCKING_EVENTS: Final = tuple(event for event in HookEventName if event.spec.can_block)
+_IF_ACTING: Final = tuple(event for event in HookEventName if event.spec.acting.can_block)
 
 UNKNOWN_GUARDS: Final[Mapping[str, Any]] = {
     "enableHooks": True,
@@ -37,12 +38,21 @@ def switch_of(statement: Mapping[str, Any]) -> bool | None:
     return all(given) if given else None
 
 
-def guards_of(statement: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the hooks of settings that could block: each as a command hook that is only there to be refused."""
+def acts(statement: Mapping[str, Any]) -> bool:
+    """Return whether the hooks of settings act, so that they could block more events (D-46)."""
+    return _at(statement, ("hooksConfig", "profile")) == FULL
+
+
+def guards_of(statement: Mapping[str, Any], *, full: bool = False) -> dict[str, list[Any]]:
+    """Return the hooks of settings that could block: each as a command hook that is only there to be refused.
+
+    With ``full``, those that could do so because they act, too.
+    """
+    events = _IF_ACTING if full or acts(statement) else BLOCKING_EVENTS
     lists = (_at(statement, path) for path in DISABLED_LISTS)
     disabled = [name for names in lists if isinstance(names, list) for name in names]
-    guards: dict[str, list[Any]] = {event: [] for event in BLOCKING_EVENTS}
-    for entry in _entries(statement):
+    guards: dict[str, list[Any]] = {event: [] for event in events}
+    for entry in _entries(statement, events):
         name, command = _words(entry)
         if (name or command) not in disabled:
             closed = entry.hook.get("failClosed") is True
@@ -51,11 +61,11 @@ def guards_of(statement: Mapping[str, Any]) -> dict[str, list[Any]]:
     return {event: groups for event, groups in guards.items() if groups}
 
 
-def _entries(statement: Mapping[str, Any]) -> Iterator[HookEntry]:
+def _entries(statement: Mapping[str, Any], events: Container[str]) -> Iterator[HookEntry]:
     for entry in hook_entries(statement.get("hooks", {})):
         executor = settings_executor(entry.hook.get("type"))
         usable = executor is not None and not executor.unsupported
-        if usable and entry.event in BLOCKING_EVENTS and entry.hook.get("mode") != OBSERVE:
+        if usable and entry.event in events and entry.hook.get("mode") != OBSERVE:
             yield entry
 
 
