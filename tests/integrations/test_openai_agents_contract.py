@@ -17,6 +17,7 @@ from agents import (
     ModelResponse,
     RunConfig,
     Runner,
+    RunState,
     SQLiteSession,
     Usage,
     function_tool,
@@ -27,21 +28,26 @@ from pydantic import TypeAdapter
 
 from llxprt_hooks.config import Config
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.integrations.openai_agents import install, uninstall
+from llxprt_hooks.integrations.openai_agents import HookStopped, install, uninstall
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
 from tests.integrations.contract import (
     EFFECTS,
+    NOTE,
     TOOL_NAMES,
+    WROTE_NOTE,
+    Call,
     Driver,
     Effect,
     Outcome,
     Request,
     Scenario,
+    acting,
     calls_of,
     check,
     check_declarations,
     pieces_of,
     ran_normally,
+    specific,
 )
 
 if TYPE_CHECKING:
@@ -58,7 +64,8 @@ def shows_it(outcome: Outcome) -> None:
 class OpenAIAgentsDriver(Driver):
     """Runs a scenario through an agent of the SDK, whose model is scripted."""
 
-    impossible: ClassVar = {"pre_compress": HookEventName.PRE_COMPRESS}
+    acts = True
+    impossible: ClassVar = dict.fromkeys(("pre_compress", "acting_compression_blocked"), HookEventName.PRE_COMPRESS)
     partial: ClassVar = {
         # The SDK shows nothing, so there is nothing to hide.
         "after_tool_suppresses": lambda scenario, outcome: ran_normally(outcome),
@@ -75,14 +82,8 @@ class OpenAIAgentsDriver(Driver):
         return outcome
 
     async def _converse(self, scenario: Scenario, outcome: Outcome) -> None:
-        provider = _Provider(scenario, outcome)
-        tools: list[Any] = [
-            function_tool(function, needs_approval=scenario.approval, strict_mode=False)
-            for function in scenario.tools.functions
-        ]
-        agent = Agent(name="tester", instructions=scenario.system_prompt, tools=tools, model="first-model")
-        session = SQLiteSession(scenario.session_id)
-        options: Any = {"run_config": RunConfig(model_provider=provider), "session": session}
+        agent, options = agent_of(scenario, outcome)
+        session = options["session"] = SQLiteSession(scenario.session_id)
         try:
             if scenario.stream:
                 streamed = Runner.run_streamed(agent, scenario.prompt, **options)
@@ -104,11 +105,21 @@ class OpenAIAgentsDriver(Driver):
         session.close()
 
 
+def agent_of(scenario: Scenario, outcome: Outcome) -> tuple[Agent[Any], dict[str, Any]]:
+    """An agent with the scenario's tools, and the options with which it is run."""
+    tools: list[Any] = [
+        function_tool(function, needs_approval=scenario.approval, strict_mode=False)
+        for function in scenario.tools.functions
+    ]
+    agent = Agent[Any](name="tester", instructions=scenario.system_prompt, tools=tools, model="first-model")
+    return agent, {"run_config": RunConfig(model_provider=_Provider(scenario, outcome))}
+
+
 @contextmanager
 def installed(scenario: Scenario) -> Iterator[Any]:
     set_tracing_disabled(True)
     try:
-        yield install(Config.load(scenario.project.root), aliases=scenario.aliases)
+        yield install(Config.load(scenario.project.root, approver=scenario.approver), aliases=scenario.aliases)
     finally:
         uninstall()
 
@@ -192,6 +203,73 @@ def _text(output: Any) -> str:
 @pytest.mark.parametrize("effect", EFFECTS, ids=str)
 def test_contract(effect: Effect, sandbox: Project, caplog: pytest.LogCaptureFixture) -> None:
     check(effect, OpenAIAgentsDriver(), sandbox, caplog)
+
+
+CALL = Call("write_file", {"file_path": "b.txt", "content": "hello"})
+
+
+@pytest.mark.parametrize("in_another_process", [False, True])
+@pytest.mark.parametrize("approved", [True, False])
+async def test_a_hook_asks_by_an_interruption(approved: bool, in_another_process: bool, sandbox: Project) -> None:
+    rewritten = {} if in_another_process else specific(tool_input={"file_path": "a.txt"})
+    acting(sandbox, True, BeforeTool=sandbox.hook(says={"decision": "ask", "reason": "sure?", **rewritten}))
+    sandbox.approve()
+    scenario = Scenario(project=sandbox, turns=[NOTE if in_another_process else CALL, "done"])
+    outcome = Outcome()
+    with installed(scenario) as hooks:
+        agent, options = agent_of(scenario, outcome)
+        result = await Runner.run(agent, "go", **options)
+        [item] = result.interruptions
+        request = hooks.request_of(item)
+        assert (request.tool_input, request.reason) == (dict(NOTE.args), "sure?")
+        state = result.to_state()
+        (state.approve if approved else state.reject)(item)
+        if not in_another_process:
+            result = await Runner.run(agent, state, **options)
+    if in_another_process:
+        with installed(scenario):
+            result = await Runner.run(agent, await RunState.from_json(agent, state.to_json()), **options)
+    assert result.final_output == "done"
+    assert scenario.tools.runs == (WROTE_NOTE if approved else [])
+
+
+async def test_an_approval_counts_for_the_arguments_that_the_person_saw(sandbox: Project) -> None:
+    """A hook gives the call other arguments when it runs."""
+    says = [{"decision": "ask", "reason": "sure?", **specific(tool_input={"file_path": path})} for path in "abc"]
+    acting(sandbox, True, BeforeTool=sandbox.hook(says=says))
+    sandbox.approve()
+    scenario, outcome = Scenario(project=sandbox, turns=[NOTE, "done"]), Outcome()
+    with installed(scenario):
+        agent, options = agent_of(scenario, outcome)
+        result = await Runner.run(agent, "go", **options)
+        state = result.to_state()
+        state.approve(result.interruptions[0])
+        await Runner.run(agent, state, **options)
+    assert (scenario.tools.runs, outcome.requests[1].results) == ([], ["sure? (the answer was no)"])
+
+
+async def test_an_approval_for_a_tool_does_not_answer_what_a_hook_asks_about_its_later_calls(sandbox: Project) -> None:
+    acting(sandbox, True, BeforeTool=sandbox.hook(says={"decision": "ask", "reason": "sure?"}))
+    sandbox.approve()
+    scenario, outcome = Scenario(project=sandbox, turns=[NOTE, CALL, "done"]), Outcome()
+    with installed(scenario):
+        agent, options = agent_of(scenario, outcome)
+        result = await Runner.run(agent, "go", **options)
+        state = result.to_state()
+        state.approve(result.interruptions[0], always_approve=True)
+        await Runner.run(agent, state, **options)
+    assert scenario.tools.runs == WROTE_NOTE
+    assert outcome.requests[2].results[1].startswith("sure? (nobody could be asked")
+
+
+@pytest.mark.parametrize("refusing", [True, False])
+def test_prompts_of_streamed_runs_are_refused_and_extended(refusing: bool, sandbox: Project) -> None:
+    says = {"decision": "block", "reason": "no"} if refusing else specific(additionalContext="It is Monday.")
+    acting(sandbox, True, BeforeAgent=sandbox.hook(says=says))
+    sandbox.approve()
+    outcome = OpenAIAgentsDriver().run(Scenario(project=sandbox, turns=["hello"], stream=True))
+    assert [request.texts[-1][1] for request in outcome.requests] == ([] if refusing else ["go\n\nIt is Monday."])
+    assert isinstance(outcome.error, HookStopped) is refusing
 
 
 def test_declared_gaps() -> None:

@@ -34,6 +34,7 @@ class Name(NamedTuple):
 
 AGENTS = "integrations/openai_agents/"
 LOCAL, RUNS = "integrations/test_openai_agents_local_tools.py", "integrations/test_openai_agents_runs.py"
+AGENTS_CONTRACT = "integrations/test_openai_agents_contract.py"
 TYPES = "integrations/mypy.ini"  # imported by type checkers only
 ACTION = "agents.run_internal.tool_actions.ComputerAction"
 CHAT_MODEL = "langchain_core.language_models.BaseChatModel"
@@ -41,6 +42,8 @@ HELD, STREAMING = "integrations/langchain/held_model.py", "integrations/test_lan
 NAMES = [
     Name("agents.run_internal.run_loop", "get_all_tools", AGENTS + "patches.py", RUNS),
     Name("agents.run_internal.run_loop", "get_model", AGENTS + "patches.py", "integrations/test_openai_agents.py"),
+    Name("agents.run_internal.run_steps", "QueueCompleteSentinel", AGENTS + "patches.py", AGENTS_CONTRACT),
+    Name("agents.result.RunResultStreaming", "_event_queue", AGENTS + "patches.py", AGENTS_CONTRACT),
     Name("agents.run_internal.tool_actions", "ComputerAction", AGENTS + "patches.py", LOCAL),
     Name(ACTION, "_execute_action_and_capture", AGENTS + "patches.py", LOCAL),
     Name(ACTION, "_serialize_action_payload", AGENTS + "tools.py", LOCAL),

@@ -83,9 +83,7 @@ def removed_by(changes: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _replacement(result: Mapping[str, Any], outcome: ToolResult) -> JSON:
     """Return the fields of a result that a hook replaced. Structured content stays only if the hook gave another."""
-    content = outcome.llm_content
-    if isinstance(content, str):
-        content = content.removesuffix("".join(f"\n\n{addition}" for addition in outcome.additions))
+    content = outcome.own_content
     blocks = [*map(_as_block, content if isinstance(content, list) else [content])]
     replaced: JSON = {"content": blocks, "isError": outcome.error is not None}
     structured = (outcome.metadata or {}).get(STRUCTURED)

@@ -60,6 +60,7 @@ UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
 
 NOT_HONORED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
     **{name: {} for name in UNSUPPORTED},
+    "openai-agents": {HookEventName.AFTER_AGENT: "a streamed run cannot be continued or stopped after its end"},
     "adk": {HookEventName.AFTER_AGENT: "a plugin cannot continue or stop a run that has ended"},
 }
 """For each integration, the events at which hooks that act cannot have all their effects, with the reason."""

@@ -28,6 +28,13 @@ class ToolResult:
     replaced: bool = field(default=False, compare=False)
     """Whether hooks put this in the place of what the tool returned."""
 
+    @property
+    def own_content(self) -> Any:
+        """The content for the model without what hooks added to it."""
+        if not isinstance(self.llm_content, str):
+            return self.llm_content
+        return self.llm_content.removesuffix("".join(f"\n\n{addition}" for addition in self.additions))
+
     @classmethod
     def failure(cls, message: str, kind: str | None = None) -> ToolResult:
         """Return the result of a call that did not run or did not succeed; model and user get the same message."""

@@ -9,37 +9,56 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 import agents.run
-from agents import RunState
+from agents import CustomTool, FunctionTool, RunState
 from agents.agent import AgentBase
 from agents.run_internal import run_loop
+from agents.run_internal.run_steps import QueueCompleteSentinel
 from agents.run_internal.tool_actions import ComputerAction
 
+from llxprt_hooks.core.calls.approval import NobodyToAsk
+from llxprt_hooks.core.calls.lookup import tool_plans
 from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.engine.session import Session, current_session
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
-from llxprt_hooks.integrations.base import Integration, in_session
-from llxprt_hooks.integrations.openai_agents.model import HookedModel
-from llxprt_hooks.integrations.openai_agents.tools import OURS, act, arguments_of, hooked
-from llxprt_hooks.integrations.unsupported import UNSUPPORTED
+from llxprt_hooks.integrations.approvals import OpenQuestions
+from llxprt_hooks.integrations.base import Integration, ToolCallHalves, in_session, log
+from llxprt_hooks.integrations.openai_agents.model import HookedModel, HookStopped
+from llxprt_hooks.integrations.openai_agents.tools import (
+    OURS,
+    Arguments,
+    Prepared,
+    WaitsForAnswer,
+    act,
+    arguments_of,
+    hooked,
+)
+from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
 
 if TYPE_CHECKING:
     from agents import Agent, Model, RunConfig, RunContextWrapper, RunResult, RunResultStreaming, Tool
+    from agents.items import ToolApprovalItem
 
     from llxprt_hooks.config import Config
+    from llxprt_hooks.core.calls.approval import ApprovalRequest, Approver
+
+_MAX_PREPARED = 1000
 
 
 class OpenAIAgentsHooks(Integration):
     """The hooks that ``install`` added."""
 
     unsupported = UNSUPPORTED["openai-agents"]
+    not_honored = NOT_HONORED["openai-agents"]
 
     def __init__(self, config: Config | None = None, **options: Any) -> None:
         super().__init__(config, **options)
@@ -47,6 +66,9 @@ class OpenAIAgentsHooks(Integration):
         self.unseen_tools: set[str] = set()
         """Tools that the provider runs itself. That hooks do not see them has been logged."""
         self.is_installed = True
+        self._questions = OpenQuestions()
+        self._requests: OrderedDict[tuple[str, str], ApprovalRequest] = OrderedDict()
+        self._prepared: OrderedDict[tuple[str, str], Prepared] = OrderedDict()
 
     @property
     def is_active(self) -> bool:
@@ -64,19 +86,17 @@ class OpenAIAgentsHooks(Integration):
     # What the runner calls.
 
     @contextmanager
-    def running(self, given: Any, options: dict[str, Any]) -> Iterator[Callable[[Any], None]]:
-        """Make a run's session the current one; yield the function to call with the result."""
+    def running(self, given: Any, options: dict[str, Any]) -> Iterator[_Turn]:
+        """Make a run's session the current one; yield the turn."""
         outer = current_session(self.hooks.config)
-        if outer is not None:  # an agent that is a tool of another one
-            with in_session(outer.nested_run()):
-                yield lambda result: None
-            return
-        prompt = _prompt(given)
-        session = self._session_of(given, options)
-        with session.active():
-            if not isinstance(given, RunState):
-                self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=prompt)
-            yield lambda result: self._ended(session, prompt, result)
+        session = self._session_of(given, options) if outer is None else outer.nested_run()
+        turn = _Turn(self, session, given, options, is_nested=outer is not None)
+        previous = _turn.set(turn)
+        try:
+            with in_session(session):
+                yield turn
+        finally:
+            _turn.reset(previous)
 
     def _session_of(self, given: Any, options: dict[str, Any]) -> Session:
         session_id = getattr(options.get("session"), "session_id", None) or options.get("conversation_id")
@@ -88,14 +108,64 @@ class OpenAIAgentsHooks(Integration):
                 return cast("Session", interrupted.next_run())
         return Session(self.hooks.config, f"run-{uuid4().hex}", "")
 
-    def _ended(self, session: Session, prompt: str, result: RunResult | RunResultStreaming) -> None:
-        for item in result.interruptions:
-            self.observe_approval(item.name or "", arguments_of(item.arguments or ""))
-        if result.interruptions:
-            vars(result.context_wrapper)[OURS] = (self, session)  # the state of a run has a copy of its context
-        else:
-            answer = "" if result.final_output is None else str(result.final_output)
-            self.hooks.observe(HookEventName.AFTER_AGENT, prompt=prompt, prompt_response=answer)
+    # Questions.
+
+    def asks_before(self, tool: Any) -> bool:
+        """Whether a hook that acts runs before a tool that the SDK can ask about."""
+        if not isinstance(tool, (FunctionTool, CustomTool)):
+            return False
+        before = tool_plans(self.hooks.config, self.hook_name(tool.name))[0]
+        return before is not None and before.acts
+
+    async def prepare(self, tool_name: str, arguments: Arguments, call_id: str, session: Session) -> Prepared:
+        """Run the hooks before a call whose tool the SDK has not been told to run yet."""
+        key = (session.session_id, call_id)
+        if (found := self._prepared.get(key)) is not None and found.arguments == arguments:
+            return found
+        approver = self._interrupting(key)
+        call = ToolCallHalves(self, tool_name, arguments, session, tool_use_id=call_id, approver=approver)
+        prepared = self._prepared[key] = Prepared(call, arguments)
+        if len(self._prepared) > _MAX_PREPARED:
+            self._prepared.popitem(last=False)
+        await prepared.run_hooks()
+        return prepared
+
+    def take_prepared(self, call_id: str, arguments: Arguments) -> Prepared | None:
+        """Return a call whose hooks have run, unless a person had to be asked: then they run again."""
+        session = current_session(self.hooks.config)
+        found = None if session is None else self._prepared.pop((session.session_id, call_id), None)
+        return None if found is None or found.waits or found.arguments != arguments else found
+
+    def _interrupting(self, key: tuple[str, str]) -> Approver:
+        def ask(request: ApprovalRequest) -> bool:
+            self._questions.ask(key, request)
+            self._requests[key] = request
+            if len(self._requests) > _MAX_PREPARED:
+                self._requests.popitem(last=False)
+            raise WaitsForAnswer
+
+        return ask
+
+    def resumed_approver(self, session: Session, call_id: str) -> Approver:
+        """Return who answers for a call that runs: the person to whom the SDK has shown it."""
+        key, turn = (session.session_id, call_id), _turn.get()
+
+        def ask(request: ApprovalRequest) -> bool:
+            shown = None if turn is None else turn.resumed.get(call_id)
+            if shown is None:
+                raise NobodyToAsk("the SDK did not ask about this call")
+            if self._questions.is_open(key):
+                is_yes = self._questions.accepts(key, request)
+                self._questions.close(key)
+                return is_yes
+            return shown == request.tool_input  # asked in another process, with the model's arguments
+
+        return ask
+
+    def request_of(self, item: ToolApprovalItem) -> ApprovalRequest | None:
+        """Return what a hook asks about one of a run's interruptions, with the arguments that the tool would get."""
+        found = [request for (_, call_id), request in self._requests.items() if call_id == item.call_id]
+        return found[-1] if found else None
 
     # What the SDK calls in place of its own functions.
 
@@ -110,6 +180,110 @@ class OpenAIAgentsHooks(Integration):
             return tools
         self.check_tools(tool.name for tool in tools)
         return [hooked(tool, self) for tool in tools]
+
+
+class _Turn:
+    """One run of an agent that is not part of another one, or, if it is, nothing."""
+
+    def __init__(
+        self, hooks: OpenAIAgentsHooks, session: Session, given: Any, options: dict[str, Any], *, is_nested: bool
+    ) -> None:
+        self._hooks = hooks
+        self._session = session
+        self._options = options
+        self._is_nested = is_nested
+        self._prompt = _prompt(given)
+        self._is_resumed = isinstance(given, RunState)
+        items = given.get_interruptions() if isinstance(given, RunState) else []
+        self.resumed = {item.call_id: arguments_of(item.arguments or "") for item in items}
+        """The arguments of the calls that a person was asked about, by the id of the call."""
+
+    async def start(self, given: Any) -> Any:
+        """Run the hooks before the agent; return the input with what they add. Raises ``HookStopped``."""
+        if self._is_nested or self._is_resumed:
+            return given
+        start = await self._hooks.hooks.before_turn(self._prompt)
+        if start.should_stop:
+            self._session.stop_reason = start.stop_reason
+        if start.blocked or start.should_stop:
+            raise HookStopped(start.reason or "")
+        added = start.prompt.removeprefix(self._prompt)
+        return _extended(given, added) if added else given
+
+    async def end(self, result: RunResult) -> tuple[Any, dict[str, Any]] | None:
+        """Run the hooks after the agent; return what it is to work on next, as input and options."""
+        if self._is_nested or self._interrupted(result):
+            return None
+        session, stopped = self._session, self._session.stop_reason
+        active = session.continuations > 0
+        end = await self._hooks.hooks.after_turn(self._prompt, _answer(result), active)
+        if end.should_stop and stopped is None:
+            session.stop_reason = end.stop_reason
+        options = self._options
+        if end.clear_context:
+            options = await _cleared(options)
+        if end.next_prompt is None or stopped is not None:
+            return None
+        self._prompt = end.next_prompt
+        return _next_input(result, end.next_prompt, options, cleared=end.clear_context)
+
+    def observe_end(self, result: RunResultStreaming) -> None:
+        """Show the end of a streamed run to hooks: it is over, so that they cannot act."""
+        if self._is_nested or self._interrupted(result):
+            return
+        fields = {"prompt": self._prompt, "prompt_response": _answer(result)}
+        self._hooks.hooks.observe(HookEventName.AFTER_AGENT, **fields)
+
+    def _interrupted(self, result: RunResult | RunResultStreaming) -> bool:
+        for item in result.interruptions:
+            request = self._hooks.request_of(item)
+            shown = arguments_of(item.arguments or "") if request is None else request.tool_input
+            self._hooks.observe_approval(item.name or "", shown)
+        if result.interruptions:  # the state of a run has a copy of its context
+            vars(result.context_wrapper)[OURS] = (self._hooks, self._session)
+        return bool(result.interruptions)
+
+
+_turn: ContextVar[_Turn | None] = ContextVar("llxprt_hooks_openai_agents_turn", default=None)
+
+
+def _answer(result: RunResult | RunResultStreaming) -> str:
+    return "" if result.final_output is None else str(result.final_output)
+
+
+def _extended(given: Any, added: str) -> Any:
+    """Return an input with text after its last user message."""
+    if isinstance(given, str):
+        return f"{given}{added}"
+    items = list(given)
+    for place in reversed(range(len(items))):
+        item = items[place]
+        if item.get("role") == "user":
+            content = item["content"]
+            part = {"type": "input_text", "text": added.strip()}
+            items[place] = {**item, "content": f"{content}{added}" if isinstance(content, str) else [*content, part]}
+            return items
+    return [*items, {"role": "user", "content": added.strip()}]
+
+
+async def _cleared(options: dict[str, Any]) -> dict[str, Any]:
+    """Clear the conversation that a run belongs to; return the options of a run that starts a new one."""
+    if (session := options.get("session")) is not None:
+        await session.clear_session()
+    if options.get("conversation_id") is not None:
+        log.warning("AfterAgent: a hook clears the conversation, but one that OpenAI's server keeps stays as it is")
+    return {**options, "previous_response_id": None}
+
+
+def _next_input(
+    result: RunResult, prompt: str, options: dict[str, Any], *, cleared: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Return the input and the options with which a run continues."""
+    if options.get("session") is not None or options.get("conversation_id") is not None or cleared:
+        return prompt, options
+    if options.get("previous_response_id") is not None and result.last_response_id is not None:
+        return prompt, {**options, "previous_response_id": result.last_response_id}
+    return [*result.to_input_list(), {"role": "user", "content": prompt}], options
 
 
 def _prompt(given: Any) -> str:
@@ -166,10 +340,13 @@ def _running(original: Any, hooks: OpenAIAgentsHooks) -> Any:
     async def run(self: Any, starting_agent: Agent[Any], input: Any, **kwargs: Any) -> RunResult:
         if not hooks.is_active:
             return cast("RunResult", await original(self, starting_agent, input, **kwargs))
-        with hooks.running(input, kwargs) as ended:
-            result: RunResult = await original(self, starting_agent, input, **kwargs)
-            ended(result)
-        return result
+        with hooks.running(input, kwargs) as turn:
+            sent = await turn.start(input)
+            while True:
+                result: RunResult = await original(self, starting_agent, sent, **kwargs)
+                if (following := await turn.end(result)) is None:
+                    return result
+                starting_agent, (sent, kwargs) = result.last_agent, following
 
     return run
 
@@ -179,19 +356,37 @@ def _streaming(original: Any, hooks: OpenAIAgentsHooks) -> Any:
     def run_streamed(self: Any, starting_agent: Agent[Any], input: Any, **kwargs: Any) -> RunResultStreaming:
         if not hooks.is_active:
             return cast("RunResultStreaming", original(self, starting_agent, input, **kwargs))
-        with hooks.running(input, kwargs) as ended:
+        with hooks.running(input, kwargs) as turn:
             result: RunResultStreaming = original(self, starting_agent, input, **kwargs)  # its task keeps this context
             context = contextvars.copy_context()
         if result.run_loop_task is not None:
 
             def done(task: asyncio.Task[Any]) -> None:
                 if not task.cancelled() and task.exception() is None:
-                    ended(result)
+                    turn.observe_end(result)
 
             result.run_loop_task.add_done_callback(done, context=context)
         return result
 
     return run_streamed
+
+
+def _starting_stream(original: Any, hooks: OpenAIAgentsHooks) -> Any:
+    @wraps(original)
+    async def start_streaming(
+        starting_input: Any, streamed_result: RunResultStreaming, *args: Any, **kwargs: Any
+    ) -> Any:
+        turn = _turn.get()
+        if hooks.is_active and turn is not None:
+            try:
+                starting_input = streamed_result.input = await turn.start(starting_input)
+            except HookStopped:
+                streamed_result.is_complete = True
+                streamed_result._event_queue.put_nowait(QueueCompleteSentinel())
+                raise
+        return await original(starting_input, streamed_result, *args, **kwargs)
+
+    return start_streaming
 
 
 def _listing_tools(original: Any, hooks: OpenAIAgentsHooks) -> Any:
@@ -232,6 +427,7 @@ def _acting(original: Any, hooks: OpenAIAgentsHooks) -> Any:
 _REPLACEMENTS: tuple[tuple[Any, str, Callable[[Any, OpenAIAgentsHooks], Any]], ...] = (
     (agents.run.AgentRunner, "run", _running),  # ``run_sync`` calls it
     (agents.run.AgentRunner, "run_streamed", _streaming),
+    (agents.run, "start_streaming", _starting_stream),
     (AgentBase, "get_all_tools", _listing_tools),
     (run_loop, "get_all_tools", _listing_tools),  # an agent's own class may have another method
     (run_loop, "get_model", _choosing_model),

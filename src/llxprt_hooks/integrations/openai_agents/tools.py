@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from agents import ApplyPatchTool, ComputerTool, CustomTool, FunctionTool, LocalShellTool, ShellTool
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from agents import Tool
     from agents.tool_context import ToolContext
 
+    from llxprt_hooks.core.protocol.tool_result import ToolResult
     from llxprt_hooks.integrations.openai_agents.patches import OpenAIAgentsHooks
 
 OURS = "_llxprt_hooks"
@@ -44,10 +45,14 @@ async def call_tool(
     refuse: Callable[[str], Any] = str,
     *,
     extends_text: bool = True,
+    made: Callable[[Any], Any] = lambda content: content,
+    call_id: str | None = None,
+    prepared: Prepared | None = None,
 ) -> Any:
     """Run a tool between its hooks. ``refuse`` returns the result of a call that does not run.
 
-    What hooks say about a result that is not a text goes into the next model request.
+    ``made`` returns the tool's result with the content that a hook put in its place. What hooks say about a result that
+    is not a text goes into the next model request.
     """
     return await call_in_parts(
         hooks,
@@ -56,6 +61,9 @@ async def call_tool(
         lambda changed: run(None if changed is None else changed[0]),
         refuse,
         extends_text=extends_text,
+        made=made,
+        call_id=call_id,
+        prepared=prepared,
     )
 
 
@@ -67,6 +75,9 @@ async def call_in_parts(
     refuse: Callable[[str], Any] = str,
     *,
     extends_text: bool = True,
+    made: Callable[[Any], Any] = lambda content: content,
+    call_id: str | None = None,
+    prepared: Prepared | None = None,
 ) -> Any:
     """Run a tool that does several things in one call. Hooks judge each by itself, and all of them run or none does."""
     config, name = hooks.hooks.config, hooks.hook_name(tool_name)
@@ -80,9 +91,16 @@ async def call_in_parts(
     own = Session(config, config.session_id, config.transcript_path) if session is None else session
 
     with in_session(own):
-        calls = [ToolCallHalves(hooks, tool_name, part, own) for part in parts()]
+        calls: Sequence[ToolCallHalves | Prepared]
+        if prepared is None:
+            approver = None if call_id is None else hooks.resumed_approver(own, call_id)
+            calls = [
+                ToolCallHalves(hooks, tool_name, part, own, tool_use_id=call_id, approver=approver) for part in parts()
+            ]
+        else:
+            calls = [prepared]
         try:
-            outcome, additions = await _run_between(calls, run, refuse)
+            outcome, additions = await _run_between(calls, run, refuse, made)
         except UnreadableArguments as error:
             return refuse(str(error))
         if isinstance(outcome, str) and extends_text:
@@ -95,18 +113,37 @@ async def call_in_parts(
 
 
 async def _run_between(
-    calls: list[ToolCallHalves], run: Callable[[list[Arguments] | None], Any], refuse: Callable[[str], Any]
+    calls: Sequence[ToolCallHalves | Prepared],
+    run: Callable[[list[Arguments] | None], Any],
+    refuse: Callable[[str], Any],
+    made: Callable[[Any], Any],
 ) -> tuple[Any, list[str]]:
     """Return the result of a call, and what hooks say about it."""
     for call in calls:
         if (refused := await call.before()) is not None:
             return refuse(str(refused.llm_content)), []
     is_changed = any(call.changed is not None for call in calls)
-    outcome = await resolve(run([call.hooked.input for call in calls] if is_changed else None))
-    additions: list[str] = []
-    for place, call in enumerate(calls):
-        additions += (await call.after(json_result(_part_of(outcome, place, len(calls))))).additions
+    try:
+        outcome = await resolve(run([call.hooked.input for call in calls] if is_changed else None))
+    except UnreadableArguments:
+        raise
+    except Exception as error:
+        results = [result for call in calls if (result := await call.raised(error)) is not None]
+        if not results:
+            raise
+        return _replacement(results, refuse, made), [addition for result in results for addition in result.additions]
+    results = [await call.after(json_result(_part_of(outcome, place, len(calls)))) for place, call in enumerate(calls)]
+    additions = [addition for result in results for addition in result.additions]
+    if any(result.replaced for result in results):
+        outcome = _replacement(results, refuse, made)
     return outcome, additions
+
+
+def _replacement(results: list[ToolResult], refuse: Callable[[str], Any], made: Callable[[Any], Any]) -> Any:
+    """Return the result that hooks put in the place of a tool's own, or of what it raised."""
+    contents = [result.own_content for result in results]
+    content = contents[0] if len(contents) == 1 else "\n".join(map(str, contents))
+    return refuse(str(content)) if any(result.error is not None for result in results) else made(content)
 
 
 def _part_of(outcome: Any, place: int, count: int) -> Any:
@@ -114,6 +151,41 @@ def _part_of(outcome: Any, place: int, count: int) -> Any:
     if not isinstance(outcome, ShellResult) or len(outcome.output) != count:
         return outcome
     return dataclasses.replace(outcome, output=[outcome.output[place]])
+
+
+class Prepared:
+    """A call whose hooks have run before the SDK asks about it. Its tool may run later, in another task."""
+
+    def __init__(self, call: ToolCallHalves, arguments: Arguments) -> None:
+        self.hooked = call.hooked
+        self.arguments = arguments
+        self.waits = False
+        """Whether a person has to answer first."""
+        self.refused: ToolResult | None = None
+        self.raised, self.after = call.raised, call.after
+        self._call = call
+
+    async def run_hooks(self) -> None:
+        try:
+            self.refused = await self._call.before()
+        except WaitsForAnswer:
+            self.waits = True
+
+    @property
+    def decides(self) -> bool:
+        """Whether hooks have answered the tool's own question."""
+        return self.waits or self.refused is not None or self.hooked.is_approved
+
+    @property
+    def changed(self) -> Arguments | None:
+        return self._call.changed
+
+    async def before(self) -> ToolResult | None:
+        return self.refused
+
+
+class WaitsForAnswer(Exception):  # a statement, not an error
+    """The call has to wait for the answer of a person."""
 
 
 class UnreadableArguments(ValueError):
@@ -137,7 +209,7 @@ async def act(cls: Any, computer: Any, tool_call: Any, original: Any, hooks: Ope
             session.exchange_notes((), (f"The computer did nothing: {reason}",))
         return computer.screenshot()
 
-    return await resolve(await call_tool(hooks, _COMPUTER, arguments, run, refuse, extends_text=False))
+    return await resolve(await call_tool(hooks, _COMPUTER, arguments, run, refuse, extends_text=False, made=refuse))
 
 
 def hooked(tool: Tool, hooks: OpenAIAgentsHooks) -> Tool:
@@ -157,14 +229,16 @@ def _copy_with_hooks(tool: Any, hook: Callable[[Any, OpenAIAgentsHooks], None], 
     made = fields.get(OURS)
     if made is hooks:  # it is such a copy
         return tool
-    if isinstance(made, _Made) and made.hooks is hooks and made.ids == [*map(id, fields.values())]:
+    is_same = isinstance(made, _Made) and made.hooks is hooks and made.ids == [*map(id, fields.values())]
+    if is_same and made.acts == hooks.asks_before(tool):
         return made.tool
     copied = copy.copy(tool)
     vars(copied)[OURS] = hooks
     hook(copied, hooks)
-    if getattr(copied, "needs_approval", False) is not False:
-        copied.needs_approval = _unless_restricted(copied.needs_approval, copied.name, hooks)
-    fields[OURS] = made = _Made(hooks, copied)
+    acts = hooks.asks_before(copied)
+    if acts or getattr(copied, "needs_approval", False) is not False:
+        copied.needs_approval = _unless_restricted(copied.needs_approval, copied.name, hooks, acts=acts)
+    fields[OURS] = made = _Made(hooks, copied, acts)
     made.values = [*fields.values()]
     made.ids = [*map(id, made.values)]
     return copied
@@ -176,18 +250,27 @@ class _Made:
     values: list[Any]
     ids: list[int]
 
-    def __init__(self, hooks: OpenAIAgentsHooks, tool: Any) -> None:
+    def __init__(self, hooks: OpenAIAgentsHooks, tool: Any, acts: bool) -> None:
         self.hooks = hooks
         self.tool = tool
+        self.acts = acts
 
 
-def _unless_restricted(policy: Any, name: str, hooks: OpenAIAgentsHooks) -> Any:
-    """Return an approval policy that does not ask about a call that will be refused anyway."""
+def _unless_restricted(policy: Any, name: str, hooks: OpenAIAgentsHooks, *, acts: bool) -> Any:
+    """Return an approval policy that does not ask about a call that will be refused anyway.
+
+    Where hooks act, they run now: one may ask, or answer the tool's own question.
+    """
 
     async def needs_approval(context: Any, arguments: Any, call_id: str) -> bool:
         session = current_session(hooks.hooks.config)
         if session is not None and not session.restriction.allows(hooks.hook_name(name)):
             return False
+        if acts and session is not None and hooks.is_active:
+            given = arguments if isinstance(arguments, dict) else arguments_of(str(arguments))
+            prepared = await hooks.prepare(name, given, call_id, session)
+            if prepared.decides:
+                return prepared.waits
         return bool(await resolve(policy(context, arguments, call_id) if callable(policy) else policy))
 
     return needs_approval
@@ -233,7 +316,15 @@ class _Invocation:
             return function_tool_error_output(context.tool_call, reason, output_json_schema=self._schema)
 
         return await call_tool(
-            self._hooks, self._tool.name, lambda: arguments_of(given), run, refuse, extends_text=self._schema is None
+            self._hooks,
+            self._tool.name,
+            lambda: arguments_of(given),
+            run,
+            refuse,
+            extends_text=self._schema is None,
+            made=lambda content: refuse(content) if self._schema and isinstance(content, str) else content,
+            call_id=context.tool_call_id,
+            prepared=self._hooks.take_prepared(context.tool_call_id, arguments_of(given)),
         )
 
 
@@ -258,7 +349,7 @@ def _hook_shell(tool: ShellTool, hooks: OpenAIAgentsHooks) -> None:
             )
             return executor(dataclasses.replace(request, data=dataclasses.replace(request.data, action=final)))
 
-        return await call_in_parts(hooks, tool.name, commands, run)
+        return await call_in_parts(hooks, tool.name, commands, run, call_id=request.data.call_id)
 
     tool.executor = execute
 
@@ -285,7 +376,7 @@ def _hook_local_shell(tool: LocalShellTool, hooks: OpenAIAgentsHooks) -> None:
                 env=action.env or None,
             )
 
-        return await call_tool(hooks, tool.name, shown, run)
+        return await call_tool(hooks, tool.name, shown, run, call_id=request.data.call_id)
 
     tool.executor = execute
 
@@ -317,7 +408,11 @@ class _HookedEditor:
             return ApplyPatchResult(status="failed", output=reason)
 
         shown = _given(**{name: getattr(operation, name) for name in names})
-        return await call_tool(self._hooks, self._tool_name, lambda: shown, run, refuse)
+
+        def made(content: Any) -> ApplyPatchResult:
+            return ApplyPatchResult(status="completed", output=str(content))
+
+        return await call_tool(self._hooks, self._tool_name, lambda: shown, run, refuse, made=made)
 
     update_file = delete_file = create_file  # the operation says which of them it is
 
