@@ -100,15 +100,12 @@ class HookRunner:
                     event_run = event_run.changed(changed)
         return results
 
-    async def _execute(self, config: HookConfig, event: EventRun) -> HookExecutionResult:
-        """Run one hook, and decide whether its failure blocks."""
-        if config.foreign is not None and config.foreign.background:
-            loops.submit(self._execute_now(config, event))
-            return HookRun(config, event).answered(None)
-        return await self._execute_now(config, event)
-
-    async def _execute_now(self, config: HookConfig, event: EventRun) -> HookExecutionResult:
+    async def _execute(self, config: HookConfig, event: EventRun, *, waits: bool = True) -> HookExecutionResult:
+        """Run one hook, and decide whether its failure blocks. Unless it ``waits``, nobody waits for it already."""
         run = HookRun(config, event)
+        if waits and config.foreign is not None and config.foreign.background:
+            loops.submit(self._execute(config, event, waits=False))
+            return run.answered(None)
         if self._observer is not None:
             started = HookStarted(event.event_id, run.execution_id, event.event_name, config)
             notify(self._observer, "hook_started", started)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,8 +38,18 @@ _other_root: ContextVar[Path | None] = ContextVar("llxprt_hooks_session_root", d
 
 def folder_of(session_id: str) -> str:
     """Return the folder of a session, which may not exist."""
-    digest = hashlib.sha256(session_id.encode(errors="surrogatepass")).hexdigest()
-    return str((_other_root.get() or user_folder() / "sessions") / digest[:32])
+    return _folder(_other_root.get() or _root(os.environ.get("HOME")), session_id)
+
+
+@lru_cache(maxsize=1024)
+def _folder(root: Path, session_id: str) -> str:
+    return str(root / hashlib.sha256(session_id.encode(errors="surrogatepass")).hexdigest()[:32])
+
+
+@lru_cache(maxsize=8)
+def _root(home: str | None) -> Path:
+    """Return where sessions have their folders; it depends on the variable HOME."""
+    return user_folder() / "sessions"
 
 
 def open_folder(session_id: str) -> str | None:

@@ -204,7 +204,8 @@ class EventRun:
     def seen_by(self, config: HookConfig) -> EventRun:
         """The event as a hook sees it."""
         acts = bool(self.extras) and config.acts
-        introduces_agent = config.executor.is_remote and "agent" not in self.hook_input  # a worker asks for its agent
+        is_remote = config.type not in _LOCAL_TYPES and config.executor.is_remote
+        introduces_agent = is_remote and "agent" not in self.hook_input  # a worker asks for its agent
         if not acts and not introduces_agent:
             return self
         view = self._views.get((acts, introduces_agent))
@@ -221,6 +222,8 @@ class EventRun:
 
 
 _NO_PROCESS: Final = Completed()
+_LOCAL_TYPES: Final = frozenset({"command", "function"})
+"""The usual types, for which no executor has to be asked where their hooks run."""
 
 
 class HookRun:
