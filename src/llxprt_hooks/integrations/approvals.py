@@ -34,6 +34,16 @@ class OpenQuestions:
         self._asked: OrderedDict[Hashable, dict[str, Any]] = OrderedDict()
         self._answered: set[Hashable] = set()
 
+    def ask(self, call: Hashable, request: ApprovalRequest) -> dict[str, Any]:
+        """Remember what a person is asked, and return what identifies the question."""
+        question = question_about(request)
+        self.asked(call, question)
+        return question
+
+    def is_open(self, call: Hashable) -> bool:
+        """Whether a person has been asked about a call that is not over."""
+        return call in self._asked
+
     def asked(self, call: Hashable, question: dict[str, Any]) -> None:
         """Remember that the run is suspended until a person answers."""
         self._asked[call] = question
