@@ -249,7 +249,7 @@ async def fire_for_test(
     """
     chosen = (hooks.only(hook) if hook else hooks).enforcing()
     started = time.perf_counter()
-    with _variables(env), _session_state(state or {}, hook_input):
+    with _variables(env), _session_state(state or {}, str(hook_input.get("session_id") or hooks.config.session_id)):
         trial = await chosen.fire(event, hook_input)
     duration = (time.perf_counter() - started) * 1000
     failures = [*_failures(trial), *([] if trial.running else [why_no_hook_ran(trial, hook)])]
@@ -262,9 +262,9 @@ def is_file_name(name: str) -> bool:
 
 
 @contextmanager
-def _session_state(state: Mapping[str, str], hook_input: Mapping[str, Any]) -> Iterator[None]:
+def _session_state(state: Mapping[str, str], session_id: str) -> Iterator[None]:
     with TemporaryDirectory(prefix="llxprt-hooks-") as root, session_memory.kept_below(Path(root)):
-        folder = Path(session_memory.folder_of(str(hook_input.get("session_id", ""))))
+        folder = Path(session_memory.folder_of(session_id))
         if state:
             folder.mkdir(mode=0o700)
         for name, text in state.items():
