@@ -183,6 +183,39 @@ def test_exit_2_where_nothing_can_be_blocked(place: DiagnosedProject, event: str
     assert advice in found.fix
 
 
+def full(settings: str) -> str:
+    """The settings, with the profile in which hooks act."""
+    return settings.replace("{", '{"hooksConfig": {"profile": "full"}, ', 1)
+
+
+@pytest.mark.parametrize("event", ["AfterTool", "AfterModel", "BeforeAgent", "AfterAgent", "PreCompress"])
+def test_exit_2_has_an_effect_where_hooks_act(place: DiagnosedProject, event: str) -> None:
+    place.write("check", "#!/bin/sh\necho no >&2\nexit 2\n", 0o755)
+
+    (found,) = place.diagnose_text(command("./check", event))
+
+    assert "set `hooksConfig.profile` to `full`" in found.fix
+    assert place.diagnose_text(full(command("./check", event))) == []
+
+
+NEED_PROFILE = {
+    "BeforeTool": """#!/bin/sh\necho '{"decision": «"ask"»}'\n""",
+    "AfterTool": """#!/bin/sh\necho '{"hookSpecificOutput": {"«tool_response»": "x"}}'\n""",
+    "AfterAgent": """#!/bin/sh\necho '{"hookSpecificOutput": {"«clearContext»": true}}'\n""",
+}
+
+
+@pytest.mark.parametrize(("event", "script"), NEED_PROFILE.items(), ids=NEED_PROFILE)
+def test_answers_of_hooks_that_act_need_the_profile(place: DiagnosedProject, event: str, script: str) -> None:
+    expected = unmarked(script)
+    place.write("check", expected.text, 0o755)
+
+    (found,) = place.diagnose_text(command("./check", event))
+
+    assert (found.code, span(found)) == ("needs-profile", expected.spans[0])
+    assert place.diagnose_text(full(command("./check", event))) == []
+
+
 def test_a_script_for_several_events_may_exit_with_2(place: DiagnosedProject) -> None:
     place.write("check", "#!/bin/sh\ngrep -q 'hook_event_name.*BeforeTool' && echo no >&2 && exit 2\n", 0o755)
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.commands.validate.diagnostic import Diagnostic, Source, diagnostic_at
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.events import EventSpec, HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
 from llxprt_hooks.settings.definitions import read_hook
 from llxprt_hooks.settings.did_you_mean import meant_event
@@ -50,6 +50,8 @@ class SettingsFile:
 
     document: Document
     role: Role
+    acts: bool = False
+    """Whether its hooks act: the profile of the settings that apply is ``full``."""
     source: Source = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -190,6 +192,11 @@ class FileHook:
     def event(self) -> HookEventName | None:
         return self.group.event.meant
 
+    @property
+    def spec(self) -> EventSpec | None:
+        """The facts about the event, for hooks that act or for those that do not."""
+        return self.event.spec_if(self.file.acts) if self.event else None
+
     @cached_property
     def inserted(self) -> Node:
         """The hook as the engine gets it, with ``${extensionPath}`` replaced."""
@@ -248,7 +255,7 @@ class FileHook:
     @property
     def blocks_on_failure(self) -> bool:
         """Whether a failure of the hook blocks its event."""
-        return bool(self.config and self.config.blocks_on_failure and self.event and self.event.spec.can_block)
+        return bool(self.config and self.config.blocks_on_failure and self.spec and self.spec.can_block)
 
     @property
     def identity(self) -> str:

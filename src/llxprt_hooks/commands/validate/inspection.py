@@ -14,7 +14,7 @@ from llxprt_hooks.commands.validate.rules import Rule
 from llxprt_hooks.settings import Document, Problem, read_document, user_folder
 from llxprt_hooks.settings.document import MAX_BYTES
 from llxprt_hooks.settings.extensions import MANIFESTS, extension_folders, read_manifest
-from llxprt_hooks.settings.hook_fields import read_hook_fields
+from llxprt_hooks.settings.hook_fields import FULL, STANDARD, read_hook_fields
 from llxprt_hooks.settings.levels import absolute_project, extensions_folder
 from llxprt_hooks.settings.load import merge_lists, read_levels
 from llxprt_hooks.settings.other_agents import KNOWN_TOOLS
@@ -111,9 +111,11 @@ def _inspect(
     directory: Path, roles: dict[Path, Role], tools: Iterable[str], levels: dict[Path, LevelFile], *, alone: bool
 ) -> Inspection:
     contents = {file: read_document(file) for file in roles}
-    files = tuple(SettingsFile(each, roles[file]) for file, each in contents.items() if isinstance(each, Document))
+    documents = {file: each for file, each in contents.items() if isinstance(each, Document)}
     fields = [each.fields for each in levels.values() if each.fields]
-    fields += [read_hook_fields(file.document) for file in files if file.role is Role.FILE]
+    fields += [read_hook_fields(each) for file, each in documents.items() if roles[file] is Role.FILE]
+    acts = next((each.profile for each in fields if each.profile), STANDARD) == FULL
+    files = tuple(SettingsFile(each, roles[file], acts=acts) for file, each in documents.items())
     own_tools = merge_lists(each.tools for each in fields)
     return Inspection(
         directory=absolute_project(directory),

@@ -82,9 +82,7 @@ class Rule(Enum):
     PLUGIN_TYPE = _error("The type is accepted but cannot be run: the hook fails each time, and calls go ahead.")
     FAILING_HOOK = _error("The hook fails each time, and calls go ahead.")
     DOUBTFUL_VALUE = _warning("The hook probably does not do what was meant.")
-    FAIL_CLOSED_NO_EFFECT = _warning(
-        "`failClosed` turns a failure into a block, and only BeforeTool and BeforeModel can be blocked."
-    )
+    FAIL_CLOSED_NO_EFFECT = _warning("`failClosed` turns a failure into a block, and this event cannot be blocked.")
 
     # Time.
     TIMEOUT_SECONDS = _warning(
@@ -181,7 +179,8 @@ class Rule(Enum):
     )
     NOT_WARM = _hint("With `warm`, an interpreter that waits runs the unchanged script, in a fraction of the time.")
     EXIT_ONE = _hint("Only exit code 2 blocks; 1 is a failed hook, and the call goes ahead.")
-    EXIT_TWO_NO_EFFECT = _hint("Only BeforeTool and BeforeModel can be blocked; here, exit code 2 changes nothing.")
+    EXIT_TWO_NO_EFFECT = _hint("This event cannot be blocked, so exit code 2 changes nothing.")
+    NEEDS_PROFILE = _hint("Without the profile `full`, the answer has no effect, and nobody is asked.")
     EXIT_TWO_SILENT = _hint(
         "With exit code 2 the reason is read from stderr, and stdout is ignored: the model gets only `Blocked by hook`."
     )

@@ -110,13 +110,13 @@ def check_extension_path(inspection: Inspection, hook: FileHook) -> Iterator[Dia
 
 def check_exit_codes(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
     """Find guards that exit with 1 instead of 2, and with 2 where nothing can be blocked."""
-    event = hook.event
+    event, spec = hook.event, hook.spec
     one, two = _EXIT_ONE.search(hook.command), _EXIT_TWO.search(hook.command)
-    if not event:
+    if not event or not spec:
         return
-    if two and not event.spec.can_block:
+    if two and not spec.can_block:
         yield hook.in_command(Rule.EXIT_TWO_NO_EFFECT, two.span(), *exit_two_advice(event, two[0]))
-    elif one and not two and event.spec.can_block and not hook.fails_closed:
+    elif one and not two and spec.can_block and not hook.fails_closed:
         message, fix = f"`exit 1` does not block {event}", "To block, print the reason to stderr and `exit 2`."
         yield hook.in_command(Rule.EXIT_ONE, one.span(), message, fix)
 
@@ -126,8 +126,13 @@ def exit_two_advice(event: HookEventName, written: str) -> tuple[str, str]:
     context = " To tell the model something, exit with 0 and print it." * (Effect.ADD_CONTEXT in event.spec.effects)
     return (
         f"`{written}` has no effect for {event}, which cannot be blocked",
-        f"Use an earlier event to block: BeforeTool or BeforeModel.{context}",
+        f"Use an earlier event to block: BeforeTool or BeforeModel.{to_act(event)}{context}",
     )
+
+
+def to_act(event: HookEventName) -> str:
+    """Return how the event can be blocked after all, as a sentence; empty if it cannot."""
+    return " Or let hooks act: set `hooksConfig.profile` to `full`." * event.spec.acting.can_block
 
 
 def check_imports_from_project(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks._support.text import closest, missing_extra
+from llxprt_hooks.commands.validate.checks.commands import to_act
 from llxprt_hooks.commands.validate.rules import Rule
 from llxprt_hooks.process.shell.environment import process_environment
 from llxprt_hooks.settings import Kind
@@ -130,7 +131,7 @@ def _duration(milliseconds: float) -> str:
 def check_fail_closed(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
     """Find ``failClosed`` on events that cannot be blocked."""
     node = hook.node.at("failClosed")
-    if node and hook.fails_closed and hook.event and not hook.event.spec.can_block:
+    if node and hook.fails_closed and hook.event and hook.spec and not hook.spec.can_block:
         message = f"`failClosed` has no effect for {hook.event}, which cannot be blocked"
-        fix = "Remove it, or use an earlier event: BeforeTool or BeforeModel."
+        fix = f"Remove it, or use an earlier event: BeforeTool or BeforeModel.{to_act(hook.event)}"
         yield hook.file.at(Rule.FAIL_CLOSED_NO_EFFECT, node, message, fix)

@@ -69,6 +69,8 @@ _PROSE: Final = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 """A line that prints text to stdout. The end of a command that goes on in the next line may send it elsewhere."""
+_ASKS: Final = re.compile(r"(?:decision|permissionDecision)\\?[\"']?[ \t]*:[ \t]*(\\?[\"']ask\\?[\"'])")
+_SPECIFIC: Final = r"hookSpecificOutput\\?[\"']?[ \t]*:[ \t]*\{{[^{{}}]{{0,200}}?\b({})\b\\?[\"']?[ \t]*:"
 _COMMENT: Final = re.compile(r"^[ \t]*(?:#|//)[^\n]*", re.MULTILINE)
 _KEYS: Final = r"(?:decision|permissionDecision|hookSpecificOutput|\bcontinue|systemMessage)"
 _JSON_KEY: Final = re.compile(_KEYS + r"(?:\\?[\"']|[ \t]*:)")
@@ -81,10 +83,11 @@ def check_script_text(inspection: Inspection, hook: FileHook) -> Iterator[Diagno
     """Find guards that exit with 1, blocks without a reason, and text where JSON is needed."""
     for script in scripts(inspection, hook):
         if script.may_be_shown and b"\0" not in script.data:
-            can_block = hook.event and hook.event.spec.can_block
+            can_block = hook.spec and hook.spec.can_block
             yield from _exit_codes(script) if can_block else _without_effect(script)
             yield from _prose(script, text_fails=bool(can_block and hook.fails_closed))
             yield from _python_dict(script)
+            yield from _needs_profile(script)
             yield from _written(script, hook)
 
 
@@ -98,6 +101,22 @@ def check_written_arguments(inspection: Inspection, hook: FileHook) -> Iterator[
             start = max(hook.command.find(path), 0)
             message = f"if the hook writes to `{shorten(path, _MAX_EXIT)}`, its approval ends"
             yield hook.in_command(Rule.WRITES_COVERED, (start, start + len(path)), message, _WRITE_TO_STATE)
+
+
+def _needs_profile(script: Script) -> Iterator[Diagnostic]:
+    """Find answers that only hooks that act can give (D-46)."""
+    hook = script.hook
+    if hook.file.acts or not hook.event:
+        return
+    acting = hook.event.spec.acting
+    fields = {effect.field for effect in acting.effects} - {effect.field for effect in hook.event.spec.effects}
+    words = [("ask", _ASKS)] if acting.asks else []
+    words += [(name, re.compile(_SPECIFIC.format(name))) for name in sorted(fields)]
+    for word, pattern in words:
+        if found := pattern.search(script.source.text):
+            message = f"`{word}` has no effect for {hook.event} without the profile `full`"
+            fix = "Set `hooksConfig.profile` to `full`." + " To block instead, answer `deny`." * (word == "ask")
+            yield diagnostic_at(script.source, Rule.NEEDS_PROFILE, *found.span(1), message, fix)
 
 
 def _written(script: Script, hook: FileHook) -> Iterator[Diagnostic]:
