@@ -22,8 +22,8 @@ EVERY = (FIRST_HOOK, *NAMES)
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
 
 
-def test_there_are_nineteen_and_one_to_begin_with() -> None:
-    assert len(NAMES) == 19
+def test_there_are_twenty_five_and_one_to_begin_with() -> None:
+    assert len(NAMES) == 25
     assert {folder.name for folder in COLLECTION.iterdir()} == {*EVERY, "parts"}
 
 
@@ -90,7 +90,9 @@ async def test_the_sample_of_a_guard_is_blocked(name: str, bench: RecipeProject)
     assert output.is_blocking_decision()
 
 
-@pytest.mark.parametrize("name", ["pii-redaction", "sequential-chain", "text-only-caveat", "cost-cap"])
+@pytest.mark.parametrize(
+    "name", ["pii-redaction", "redact-results", "sequential-chain", "text-only-caveat", "cost-cap"]
+)
 async def test_the_sample_of_a_recipe_that_changes_something_is_changed(name: str, bench: RecipeProject) -> None:
     output = (await bench.init(name).try_sample(name, find_recipe(name).event)).final_output
 

@@ -36,7 +36,9 @@ def test_what_is_printed_to_try_a_recipe_shows_what_it_says(
 
     [expected] = [step.removeprefix("# ") for step in steps if step not in done]
     [fired] = [step for step in done if "llxprt-hooks fire" in step]
-    [outcome] = re.findall(r"^(?:allowed: |(?=blocked: |stopped: ))([^:\n]+)", done[fired].stdout, flags=re.MULTILINE)
+    [outcome] = re.findall(
+        r"^(?:allowed: |(?=blocked: |stopped: |asks a person: ))([^:\n]+)", done[fired].stdout, flags=re.MULTILINE
+    )
     assert expected.startswith(outcome)
     for step, result in done.items():
         assert step == fired or result.returncode == 0, (step, result.stderr)

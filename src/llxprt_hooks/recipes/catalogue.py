@@ -11,6 +11,7 @@ import msgspec
 
 from llxprt_hooks._support.text import closest
 from llxprt_hooks.recipes.bundle import bundled
+from llxprt_hooks.settings.hook_fields import STANDARD
 
 COLLECTION: Final = Path(__file__).parent / "collection"
 
@@ -37,6 +38,12 @@ NAMES: Final = (
     "chat-notification",
     "ci-safety-net",
     "policy-service",
+    "provenance",
+    "ask-before-deploy",
+    "refuse-secret-prompts",
+    "redact-results",
+    "project-facts",
+    "work-until-tests-pass",
 )
 """In installation order, which is the order in which their hooks run: hooks that rewrite a file before those that test
 it; hooks that check a request, then those that add to it, then the cache."""
@@ -72,6 +79,8 @@ class Recipe:
     """The event that the sample is for."""
     hooks: Mapping[str, Sequence[Mapping[str, Any]]]
     """Event name to hook groups, as in a settings file."""
+    profile: str
+    """The profile that the hooks need: with ``standard``, hooks that act would do nothing."""
     scripts: Mapping[str, str]
     """File name to content."""
     sample: str
@@ -101,6 +110,7 @@ def find_recipe(name: str) -> Recipe:
         **msgspec.structs.asdict(card),
         name=name,
         hooks=settings.hooks,
+        profile=settings.profile,
         scripts={
             file.name: bundled(file.read_text("utf-8"))
             for file in sorted((folder / "hooks").iterdir())
@@ -122,3 +132,4 @@ class _Card(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True):
     hooks: dict[str, list[dict[str, Any]]]
+    profile: str = STANDARD

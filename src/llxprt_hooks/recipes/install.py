@@ -23,9 +23,9 @@ from llxprt_hooks.recipes.tools import adapted_matcher
 from llxprt_hooks.settings.atomic import make_private_folder, write_atomically
 from llxprt_hooks.settings.definitions import read_hook
 from llxprt_hooks.settings.document import ChangedMeanwhileError, read_document, rewrite
-from llxprt_hooks.settings.edit import EditError, add_hook_group, set_matcher, set_top_level
+from llxprt_hooks.settings.edit import EditError, add_hook_group, set_matcher, set_profile, set_top_level
 from llxprt_hooks.settings.hook_entries import HookEntry, hook_entries
-from llxprt_hooks.settings.hook_fields import read_hook_fields
+from llxprt_hooks.settings.hook_fields import FULL, read_hook_fields
 from llxprt_hooks.settings.jsonc import parse
 from llxprt_hooks.settings.levels import (
     FOLDER,
@@ -100,6 +100,10 @@ class Installation:
     """The recipes' hooks that are disabled in a settings file, which the installation does not change."""
     refused: str | None
     """Why the settings file is ignored: others could have written it."""
+    is_full: bool
+    """Whether the installation sets the profile `full`, which the recipes need."""
+    standard: tuple[str, ...]
+    """The recipes that need this profile and do not get it, because the settings file has another one."""
 
 
 def plan_installation(project: Path, recipes: Iterable[Recipe], tools: Tools) -> Installation:
@@ -166,6 +170,10 @@ def _plan(root: Path, settings: Path, recipes: Sequence[Recipe], tools: Tools, *
         described = before or set_top_level("", "$schema", f"./{SCHEMA}")
         after, added = _edited(described, enabled, recipes)
         after = _with_tools(after, recipes, tools)
+        acting = tuple(recipe.name for recipe in recipes if recipe.profile == FULL)
+        profile = read_hook_fields(document).profile if document else None
+        if acting and profile is None:
+            after = set_profile(after, FULL)
     except EditError as error:
         raise InstallError(f"{settings}: {error}") from error
     return Installation(
@@ -180,6 +188,8 @@ def _plan(root: Path, settings: Path, recipes: Sequence[Recipe], tools: Tools, *
         is_off=enabled is False,
         disabled=_disabled(document, root, recipes),
         refused=other_writers(document) if document else None,
+        is_full=bool(acting) and profile is None,
+        standard=acting if profile not in (None, FULL) else (),
     )
 
 

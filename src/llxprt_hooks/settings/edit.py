@@ -55,6 +55,15 @@ def set_top_level(text: str, key: str, value: str | float | bool) -> str:
     return text[: node.start] + _flat(value) + text[node.end :]
 
 
+def set_profile(text: str, profile: str) -> str:
+    """Set ``hooksConfig.profile``, which the file must not have yet. Raises as ``add_hook_group`` does."""
+    text = _or_empty_object(text)
+    config = _root(text).at("hooksConfig")
+    if config is None:
+        return _inserted(text, _root(text), {"profile": profile}, "hooksConfig")
+    return _inserted(text, _expected(config, Kind.OBJECT, ("hooksConfig",)), profile, "profile")
+
+
 def set_disabled(text: str, name: str, disabled: bool) -> str:
     """Add a hook's name to ``hooksConfig.disabled``, or remove it from every list. Raises as ``add_hook_group`` does.
 

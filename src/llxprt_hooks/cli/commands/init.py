@@ -188,6 +188,7 @@ def _report(
     label = ("changed" if installation.settings_before else "created") if changed else "unchanged"
     count = installation.added_hooks
     added = f"{count} {plural(count, 'hook')} added" if count else ""
+    added += f"{', ' if added else ''}profile set to full" if installation.is_full else ""
     rows.append(((label, "dim"), _shown(installation.settings, installation), (added, "dim")))
     for row in aligned(rows):
         console.print(row, soft_wrap=True)
@@ -263,6 +264,12 @@ def _warn(installation: Installation) -> None:
     for hook in installation.disabled:
         click.echo(
             f"{hook} is disabled in hooksConfig.disabled; this was not changed. Run: llxprt-hooks enable {hook}",
+            err=True,
+        )
+    if installation.standard:
+        click.echo(
+            f"{', '.join(installation.standard)}: has no effect, because hooksConfig.profile in {name} is not `full`; "
+            'this was not changed. To let hooks act, set "profile": "full".',
             err=True,
         )
     if installation.refused:
