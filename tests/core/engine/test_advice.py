@@ -78,6 +78,13 @@ MISTAKES: dict[str, tuple[str, str]] = {
         printing({"result": "deny", "rule": 7, "reason": "no"}),
         f"its answer has no effect: `result`, `rule` are not read; known fields: {FIELDS}",
     ),
+    "only a reason": (
+        printing({"reason": "no"}),
+        (
+            'it gives a reason, but decides nothing, so nothing is blocked: to block, add `"decision": "deny"`, '
+            'and to stop the agent `"continue": false`'
+        ),
+    ),
     "nothing known in the specific output": (
         printing({"hookSpecificOutput": {"hookEventName": "x", "block": True}}),
         f"its answer has no effect: `hookSpecificOutput.block` is not read; known fields: {FIELDS}",

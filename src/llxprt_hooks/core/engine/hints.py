@@ -41,21 +41,30 @@ _PROGRAM: Final = re.compile(r"[a-z][a-z+._-]{0,19}[0-9]{0,3}")
 _CANNOT_OPEN: Final = re.compile("can(?:'|no)t open", re.IGNORECASE)
 
 
+_REASONS: Final = frozenset({"reason", "stopReason"})
+_REASON_ALONE: Final = (
+    'it gives a reason, but decides nothing, so nothing is blocked: to block, add `"decision": "deny"`, '
+    'and to stop the agent `"continue": false`'
+)
+
+
 def fields_not_read(result: HookExecutionResult) -> str | None:
-    """A misspelled or misplaced decision, or an answer without effect because of fields that are not known."""
+    """A misspelled or misplaced decision, or an answer without effect: of unknown fields, or only of a reason."""
     output = result.answer
     if output is None or result.error is not None:
         return None
     if output.unclear is not None:
         return None if output.unclear in output.problems else output.unclear
-    if not output.unknown or not result.spec.can_block or _has_effect(output):
+    if not result.spec.can_block or _has_effect(output):
         return None
+    if not output.unknown:
+        return _REASON_ALONE if output.to_dict().keys() & _REASONS else None
     names, verb = ", ".join(f"`{name}`" for name in output.unknown), "are" if len(output.unknown) > 1 else "is"
     return f"its answer has no effect: {names} {verb} not read; known fields: {', '.join(FIELDS)}"
 
 
 def _has_effect(output: DefaultHookOutput) -> bool:
-    given = output.to_dict().keys() - {"reason", "stopReason", "hookSpecificOutput"}
+    given = output.to_dict().keys() - _REASONS - {"hookSpecificOutput"}
     return bool(given or SPECIFIC_FIELDS.keys() & (output.hook_specific_output or {}).keys())
 
 
