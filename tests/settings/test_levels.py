@@ -236,6 +236,26 @@ def test_hooks_in_a_file_that_is_not_read_are_warned_of(
     assert load_settings(project).notices == ()
 
 
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("Hooks", "did you mean `hooks`?"),
+        ("hook", "did you mean `hooks`?"),
+        ("BeforeTool", "events belong in `hooks`."),
+    ],
+)
+def test_hooks_under_another_key_are_warned_of(
+    project: Path, user_file: Path, write: Write, key: str, meant: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(user_file, {"enableHooks": True, "theme": "dark", key: hooks("u")["hooks"]})
+
+    Config.load(project)
+
+    assert caplog.messages == [
+        f"{user_file}: `{key}` is not read, so the hooks in it do not run and block nothing: {meant}"
+    ]
+
+
 @pytest.mark.parametrize("event", ["BeforeTool", "PreToolUse", "Setup"])
 def test_hooks_of_another_program_are_not_warned_of(project: Path, write: Write, event: str) -> None:
     foreign = {"onSave": [{"run": "x"}], "BeforeTool": "x"}

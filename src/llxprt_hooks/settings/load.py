@@ -38,6 +38,7 @@ from llxprt_hooks.settings.trust.notices import (
     approval_notices,
     hooks_elsewhere,
     hooks_in_unread_files,
+    hooks_under_another_key,
     never_enabled,
     not_approved,
 )
@@ -205,12 +206,13 @@ def load_settings(
     folder = extensions_folder(project)
     extensions, extension_problems = find_extensions(folder, shell_fields()) if folder else ((), [])
     problems = (*(problem for each in levels for problem in each.problems), *trust.problems, *extension_problems)
+    elsewhere = () if project_content is not None else (*hooks_elsewhere(project), *hooks_in_unread_files(project))
     settings = _merge(
         levels,
         trust,
         extensions,
         problems=tuple(dict.fromkeys(problems)),
-        misplaced=() if project_content is not None else (*hooks_elsewhere(project), *hooks_in_unread_files(project)),
+        misplaced=(*hooks_under_another_key(levels), *elsewhere),
         profile=profile,
         project_trusted=own_trust.counts or (approved_by_environment() and own_trust.state is not TrustState.CHANGED),
     )

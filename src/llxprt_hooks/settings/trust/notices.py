@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.settings.load import LevelFile, Settings
     from llxprt_hooks.settings.trust.status import TrustStatus
 
+_EVENTS: Final = frozenset(event.value for event in HookEventName)
+
 NOT_TRUSTED_REASONS: Final = {
     TrustState.UNTRUSTED: "this project is not approved",
     TrustState.CHANGED: "the project has changed since it was approved",
@@ -127,6 +129,17 @@ def hooks_in_unread_files(project: Path) -> Iterator[str]:
             f"Hooks in {name} do not run and block nothing, because this file is not read. "
             f"Move them to `{FOLDER}/{FILE_NAME}`."
         )
+
+
+def hooks_under_another_key(levels: Iterable[LevelFile]) -> Iterator[str]:
+    """Warn about hooks that are not below ``hooks``: an event beside it, or another spelling of it."""
+    for each in levels:
+        for member in each.content.root.members if isinstance(each.content, Document) else ():
+            is_hooks = member.key.casefold() in ("hook", "hooks") and member.key != "hooks"
+            if is_hooks or member.key in _EVENTS:
+                meant = "did you mean `hooks`?" if is_hooks else "events belong in `hooks`."
+                place = escape_for_terminal(f"{each.file}: `{member.key}`")
+                yield f"{place} is not read, so the hooks in it do not run and block nothing: {meant}"
 
 
 def hooks_elsewhere(project: Path) -> Iterator[str]:
