@@ -382,6 +382,37 @@ async def test_a_request_that_hooks_cannot_be_shown_is_not_sent(upstream: Upstre
     assert upstream.heads == []
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"messages": [{"role": "user", "content": "secret"}], "messages": [{"role": "user", "content": "hi"}]}',
+        b'{"messages": [{"role": "user", "content": "hi"}], "Messages": [{"role": "user", "content": "secret"}]}',
+        b'{"messages": [{"role": "user", "content": "secret", "content": "hi"}]}',
+        b'{"messages": [{"role": "user", "content": [{"type": "text", "text": "hi", "Text": "secret"}]}]}',
+        '{"messages": [{"role": "user", "content": "secret", "content": "hi"}]}'.encode("utf-16"),
+    ],
+)
+async def test_a_request_that_servers_read_differently_is_not_sent(upstream: Upstream, body: bytes) -> None:
+    """Some take the first of two fields, some the last, and some ignore case."""
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: deny("no") if "secret" in str(payload) else None)
+    async with proxied(upstream.url, hooks) as proxy:
+        response = await proxy.ask(body)
+    assert response.status_code == 400
+    assert "servers differ in which one they read" in response.json()["error"]["message"]
+    assert upstream.heads == []
+
+
+async def test_arguments_and_schemas_of_tools_may_differ_in_case_only(upstream: Upstream) -> None:
+    hooks = Hooks()
+    hooks.on("BeforeModel", lambda payload: None)
+    schema = {"type": "object", "properties": {"id": {"type": "string"}, "ID": {"type": "string"}}}
+    request = {**json.loads(BODY), "tools": [{"name": "t", "input_schema": schema}]}
+    async with proxied(upstream.url, hooks) as proxy:
+        await proxy.ask(json.dumps(request).encode())
+    assert len(upstream.bodies) == 1
+
+
 @pytest.mark.parametrize("event", [None, "SessionStart"])
 async def test_without_hooks_for_the_model_any_body_passes(upstream: Upstream, event: str | None) -> None:
     hooks = Hooks()

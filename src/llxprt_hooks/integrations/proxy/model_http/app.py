@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -10,7 +11,7 @@ import httpx
 from starlette.responses import Response
 
 from llxprt_hooks._support.http_server import LOOPBACK, LOOPBACK_NAMES, host_name, is_own_host, is_own_origin
-from llxprt_hooks._support.json_codec import write_json
+from llxprt_hooks._support.json_codec import repeated_key, write_json
 from llxprt_hooks.core.calls.lookup import enforces, model_plans
 from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.executors.http import is_loopback
@@ -161,10 +162,16 @@ class ModelProxy:
             passing = incoming.stream() if incoming.has_body else None
             return await self._send(httpx.Request(method, url, headers=headers, content=passing))
         content = await incoming.content()
-        body = json_body(incoming.decompressed(content))
+        readable = incoming.decompressed(content)
+        body = json_body(readable)
         session = self._session(incoming, body)
         if not any(plans):
             return await self._send(httpx.Request(method, url, headers=headers, content=content))
+        if (name := _ambiguous_key(readable, body)) is not None:
+            raise UnseenError(
+                f"this request was not sent: {name[:_MAX_SHOWN]!r} occurs twice in one object, or in two spellings, "
+                "and servers differ in which one they read"
+            )
         try:
             translator.read_request(body)
         except TranslationError as error:
@@ -221,6 +228,29 @@ class ModelProxy:
 
 def _error(status: int, body: Mapping[str, Any]) -> Response:
     return Response(write_json(body), status, media_type="application/json")
+
+
+def _ambiguous_key(content: bytes, body: Any) -> str | None:
+    """Return a key that is repeated, or that a request or a message has in two spellings: some servers ignore case.
+
+    The arguments and schemas of tools may have `id` and `ID`.
+    """
+    if not isinstance(body, dict):
+        return None
+    if (repeated := repeated_key(content.decode(json.detect_encoding(content), "surrogatepass"))) is not None:
+        return repeated
+    messages = [*_items(body, "messages"), *_items(body, "input")]
+    for each in [body, *messages, *(part for message in messages for part in _items(message, "content"))]:
+        spellings: dict[str, str] = {}
+        for name in each if isinstance(each, dict) else ():
+            if spellings.setdefault(name.casefold(), name) != name:
+                return str(name)
+    return None
+
+
+def _items(value: Any, name: str) -> list[Any]:
+    items = value.get(name) if isinstance(value, dict) else None
+    return items if isinstance(items, list) else []
 
 
 def _is_prompt(translator: AnyTranslator, body: Any) -> bool:
