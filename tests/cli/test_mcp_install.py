@@ -42,6 +42,13 @@ def servers(file: Path, key: str) -> Any:
     return json.loads("\n".join(lines).replace("},\n  },", "}\n  },"))[key]
 
 
+@pytest.mark.parametrize("entry", ['"npx server"', "null", '["npx", "server"]', '{"command": ["npx"]}'])
+def test_an_entry_without_a_command_is_named(entry: str, sandbox: Project) -> None:
+    sandbox.write(".mcp.json", '{"mcpServers": {"odd": ENTRY, "shop": {"command": "shop"}}}'.replace("ENTRY", entry))
+    done = run(sandbox, "--install", "claude", "--yes")
+    assert "skipped odd, which is NOT covered" in done.stderr
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_install_and_uninstall(client: str, sandbox: Project) -> None:
     key = CLIENTS[client].key
@@ -69,6 +76,7 @@ def test_install_and_uninstall(client: str, sandbox: Project) -> None:
 
     again = run(sandbox, "--install", client, "--yes")
     assert "Nothing to do" in again.stderr
+    assert "shop is behind the proxy already: llxprt-hooks mcp-proxy -C . --server-name shop\n" in again.stderr
     assert backups(file) == [before]
 
     assert run(sandbox, "--uninstall", client, "--yes").returncode == 0

@@ -127,6 +127,8 @@ def _edit_client(name: str, directory: str, *, remove: bool, ask: bool) -> int:
             f"skipped {skipped}, which is NOT covered: {name} starts no command for it, so no hook sees its tools. "
             "For a server with a URL, use the FastMCP middleware"
         )
+    for kept, proxy in change.kept:
+        click.echo(escape_for_terminal(f"{kept} is behind the proxy already: {proxy}"), err=True)
     if not change.changed:
         click.echo(f"Nothing to do in {file}.", err=True)
         return ExitStatus.OK

@@ -50,18 +50,22 @@ class EditedConfiguration:
     changed: tuple[str, ...]
     skipped: tuple[str, ...]
     """Servers that the client does not start itself."""
+    kept: tuple[tuple[str, str], ...] = ()
+    """Servers that are behind the proxy already, each with the command that starts the proxy."""
 
 
 def installed(text: str, key: str, folder: str, program: Sequence[str]) -> EditedConfiguration:
     """Return a configuration in which the proxy starts each server. ``program`` starts ``llxprt-hooks``."""
-    edits, changed, skipped = [], [], []
+    edits, changed, skipped, kept = [], [], [], []
     for name, node, words in _servers(text, key):
         if not words:
             skipped.append(name)
         elif _behind_proxy(words) is None:
             edits += _edits(node, [*program, COMMAND, "-C", folder, "--server-name", name, "--", *words])
             changed.append(name)
-    return EditedConfiguration(_applied(text, edits), tuple(changed), tuple(skipped))
+        else:
+            kept.append((name, " ".join(map(str, words[: words.index("--", 1)]))))
+    return EditedConfiguration(_applied(text, edits), tuple(changed), tuple(skipped), tuple(kept))
 
 
 def uninstalled(text: str, key: str) -> EditedConfiguration:
@@ -96,11 +100,10 @@ def _servers(text: str, key: str) -> Iterator[tuple[str, Node, list[Any]]]:
     """Yield each server's name, its object, and its command with arguments, which is empty if it has none."""
     servers = parse(text).at(key)
     for member in [] if servers is None else servers.members:
-        if member.value.kind is Kind.OBJECT:
-            server = member.value.to_value()
-            command, arguments = server.get("command"), server.get("args", [])
-            has_command = isinstance(command, str) and isinstance(arguments, list)
-            yield member.key, member.value, [command, *arguments] if has_command else []
+        server = member.value.to_value() if member.value.kind is Kind.OBJECT else {}
+        command, arguments = server.get("command"), server.get("args", [])
+        has_command = isinstance(command, str) and isinstance(arguments, list)
+        yield member.key, member.value, [command, *arguments] if has_command else []
 
 
 def _edits(server: Node, words: list[Any]) -> list[tuple[int, int, str]]:
