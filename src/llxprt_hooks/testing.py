@@ -62,6 +62,8 @@ def check_translator(translator: AnyTranslator, samples: Iterable[Sample | Any])
       cannot name several tools may leave out those that are not allowed.
     - Nothing is inserted between a tool call and its result. A system message is the last message. The translator can
       read every request that it wrote.
+    - In the full view, every text can be changed alone: that of a result and of the system prompt, too. In an answer,
+      a call's arguments can be changed, and a call left out.
     - A response that hooks replace has their text and no tool calls. No argument is ever changed.
     """
     given = [sample if isinstance(sample, Sample) else _sample(sample) for sample in samples]
@@ -104,6 +106,7 @@ class _Check:
         self.fields()
         self.tool_choice()
         self.system_message()
+        self.full_view()
         if self.sample.response is not None:
             self.response()
         self.untouched("all of it")
@@ -279,12 +282,54 @@ class _Check:
                 request = self.translator.rebuild(self.request, turns[: end + 1])
                 self.unbroken(request, self.translator.with_system_message(request, "Be brief."), "a system message")
 
+    def full_view(self) -> None:
+        """In the full view, too, only what a hook changes is changed: a text, a result or the system prompt."""
+        shown = self.full(self.request)
+        json.dumps(shown)
+        same = self.translator.from_full_llm_request({"messages": shown}, self.request) is self.request
+        self.require(same, "a request that no hook changes must stay the same object in the full view, too")
+        for index, message in enumerate(shown):
+            if not message["content"]:
+                continue
+            changed: LLMMessage = {**message, "content": f"changed {message['content']}"}
+            wanted, what = [*shown[:index], changed, *shown[index + 1 :]], f"message {index} of the full view changed"
+            request = self.translator.from_full_llm_request({"messages": wanted}, self.request)
+            self.untouched(what)
+            self.require(self.full(request) == wanted, f"{what}: the request then has {self.full(request)}")
+            hidden = {*self.hidden, *map(_leaf, self.sample.hidden)}
+            unseen = {leaf for leaf in hidden if not any(leaf in each["content"] for each in shown)}
+            lost = sorted(unseen - _leaves(_plain(request)))
+            self.require(not lost, f"{what}: lost data that hooks do not see: {', '.join(lost)}")
+            self.unbroken(self.request, request, what)
+
+    def full(self, request: Any) -> list[LLMMessage]:
+        return self.translator.to_full_llm_request(request)["messages"]
+
+    def full_response(self, base: Any) -> None:
+        """Hooks can change the arguments of a call in an answer, and leave a call out."""
+        shown = self.translator.to_full_llm_response(base)
+        calls = [call for candidate in shown["candidates"] for call in candidate["content"].get("toolCalls", ())]
+        if not calls:
+            return
+        self.require(
+            self.translator.from_full_llm_response(shown, base) is base, "a repeated answer must stay as it is"
+        )
+        for change in ([], [{**calls[0], "args": {"changed": True}}]):
+            wanted = json.loads(json.dumps(shown))
+            wanted["candidates"][0]["content"]["toolCalls"] = change
+            answer = self.translator.from_full_llm_response(wanted, base)
+            has = self.translator.to_full_llm_response(answer)["candidates"][0]["content"]
+            self.require(has.get("toolCalls", []) == change, f"hooks wanted the calls {change}, the answer has {has}")
+            parts = shown["candidates"][0]["content"]["parts"]
+            self.require("".join(has["parts"]) == "".join(parts), "a changed call has changed the text of the answer")
+
     def response(self) -> None:
         translator = self.translator
         base = translator.read_response(self.sample.response)
         shown = translator.to_hook_llm_response(base)
         self.require(isinstance(shown.get("text"), str), "a response in hook format must have a `text`")
         json.dumps(shown)
+        self.full_response(base)
         self.declines(translator.read_response, shown, "a response in hook format")
         self.declines(lambda answer: translator.from_hook_llm_response(answer, base), {}, "an answer without text")
         for given in (base, None):

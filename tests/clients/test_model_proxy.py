@@ -21,6 +21,8 @@ from llxprt_hooks.core.executors.http import is_loopback
 from llxprt_hooks.integrations.proxy.model_http import incoming
 from llxprt_hooks.integrations.proxy.model_http.server import RunningProxy, serving
 from llxprt_hooks.integrations.proxy.model_http.upstreams import UpstreamError, upstreams
+from llxprt_hooks.model import resolve_translator
+from tests.support import leaks
 from tests.support.processes import eventually, lives
 from tests.support.stream_server import stream_server
 
@@ -845,3 +847,44 @@ async def test_the_proxy_ends_while_a_call_is_running(upstream: Upstream) -> Non
             await eventually(lambda: bool(upstream.bodies))
         assert (await call).status_code == 500
     await eventually(lambda: ended.is_set())
+
+
+# The full view.
+
+PATHS = {"openai-chat": "/chat/completions", "openai-responses": "/responses", "anthropic-messages": "/v1/messages"}
+
+
+async def send(proxy: Proxy, api: str, body: Any) -> httpx.Response:
+    base = proxy.anthropic if api.startswith("anthropic") else proxy.openai
+    return await proxy.client.post(base + PATHS[api], json=body, headers={"x-api-key": "k"})
+
+
+@pytest.mark.parametrize("place", leaks.PLACES)
+@pytest.mark.parametrize("api", PATHS)
+async def test_a_secret_that_only_the_full_view_shows_is_not_sent(upstream: Upstream, api: str, place: str) -> None:
+    upstream.answer = upstream.say(leaks.answer(api))
+    hooks = Hooks(Config(profile="full"))
+    hooks.on("BeforeModel", leaks.refusing, fail_closed=True)
+    async with proxied(upstream.url, hooks) as proxy:
+        response = await send(proxy, api, leaks.request(api, place))
+    assert upstream.bodies == []
+    assert "a secret" in response.text
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("api", PATHS)
+async def test_secrets_are_redacted_on_both_ways(upstream: Upstream, api: str, streamed: bool) -> None:
+    translator = resolve_translator(api)
+    assert translator.wire is not None
+    body = b"".join(translator.wire.write(leaks.answer(api))) if streamed else leaks.answer(api)
+    upstream.answer = upstream.say(body, **({"content-type": "text/event-stream"} if streamed else {}))
+    hooks = Hooks(Config(profile="full"))
+    hooks.on("BeforeModel", leaks.redacting, fail_closed=True)
+    hooks.on("AfterModel", leaks.redacting)
+    async with proxied(upstream.url, hooks) as proxy:
+        for place in ("result", "prompt"):
+            response = await send(proxy, api, {**leaks.request(api, place), **({"stream": True} if streamed else {})})
+            assert leaks.SECRET not in response.text
+            assert "***" in response.text
+    assert len(upstream.bodies) == 2
+    assert not any(leaks.SECRET.encode() in body for body in upstream.bodies)

@@ -32,6 +32,7 @@ from llxprt_hooks import (
     stop,
 )
 from llxprt_hooks.core.calls.approval import NobodyToAsk
+from tests.support import leaks
 
 Answer: TypeAlias = Mapping[str, Any] | Callable[[dict[str, Any]], Mapping[str, Any] | None]
 CLEAR = {"hookSpecificOutput": {"clearContext": True}}
@@ -561,3 +562,59 @@ async def test_hooks_registered_after_the_first_event_act_too(caplog: pytest.Log
     await hooks.before_turn("one")
     hooks.on("BeforeAgent", lambda payload: deny("late"))
     assert (await hooks.before_turn("two")).reason == "late"
+
+
+# The full view.
+
+
+@pytest.mark.parametrize("place", leaks.PLACES)
+@pytest.mark.parametrize("api", leaks.APIS)
+async def test_a_guard_sees_secrets_in_results_calls_and_system_prompts(api: str, place: str) -> None:
+    for profile, is_blocked in (("full", True), ("standard", False)):
+        hooks, sent = Hooks(Config(profile=profile)), list[Any]()
+        hooks.on("BeforeModel", leaks.refusing, fail_closed=True)
+
+        def call(request: Any, sent: list[Any] = sent) -> Any:
+            sent.append(request)
+            return leaks.answer(api)
+
+        result = await hooks.call_model(leaks.request(api, place), call, translator=api)
+        assert (result.blocked, len(sent)) == (is_blocked, 0 if is_blocked else 1)
+
+
+@pytest.mark.parametrize("place", ["result", "prompt"])
+@pytest.mark.parametrize("api", leaks.APIS)
+async def test_secrets_are_redacted_wherever_a_text_is(api: str, place: str) -> None:
+    hooks, sent = Hooks(Config(profile="full")), list[Any]()
+    hooks.on("BeforeModel", leaks.redacting, fail_closed=True)
+
+    def call(request: Any) -> Any:
+        sent.append(str(request))
+        return leaks.answer(api)
+
+    await hooks.call_model(leaks.request(api, place), call, translator=api)
+
+    assert leaks.SECRET not in sent[0]
+    assert "it is ***" in sent[0]
+    assert str(leaks.request(api, place)).count("c1") == sent[0].count("c1")
+
+
+@pytest.mark.parametrize("api", leaks.APIS)
+async def test_arguments_of_calls_are_redacted_in_the_answer(api: str) -> None:
+    hooks = Hooks(Config(profile="full"))
+    hooks.on("AfterModel", leaks.redacting)
+
+    result = await hooks.call_model(leaks.request(api, ""), lambda request: leaks.answer(api), translator=api)
+
+    assert str(result.response) == str(leaks.answer(api)).replace(leaks.SECRET, "***")
+
+
+async def test_a_call_in_the_history_cannot_be_changed() -> None:
+    """A guard that must not fail blocks, because what it wanted cannot be done."""
+    for fail_closed in (True, False):
+        hooks, sent = Hooks(Config(profile="full")), list[Any]()
+        hooks.on("BeforeModel", leaks.redacting, fail_closed=fail_closed)
+        given = leaks.request("openai-chat", "arguments")
+        result = await hooks.call_model(given, sent.append, translator="openai-chat")
+        assert result.blocked is fail_closed
+        assert sent == ([] if fail_closed else [given])

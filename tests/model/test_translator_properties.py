@@ -86,6 +86,9 @@ class API(ABC):
     def request(self, history: list[Said | Answered]) -> Any: ...
 
     @abstractmethod
+    def response(self, answered: Answered) -> Any: ...
+
+    @abstractmethod
     def accept(self, request: Any) -> None: ...
 
 
@@ -111,6 +114,10 @@ class Chat(API):
             messages += [{"role": "tool", "tool_call_id": call, "content": f"result-{call}"} for call in turn.calls]
             messages += [{"role": "user", "content": turn.remark}] if turn.remark else []
         return {"model": "m", "messages": messages}
+
+    def response(self, answered: Answered) -> Any:
+        message = self.request([answered])["messages"][1]
+        return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
 
     def accept(self, request: Any) -> None:
         """Results follow their calls, all of them, before anything else."""
@@ -154,6 +161,11 @@ class Responses(API):
             items += [{"role": "user", "content": turn.remark}] if turn.remark else []
         return {"model": "m", "input": items}
 
+    def response(self, answered: Answered) -> Any:
+        kinds = ("reasoning", "message", "function_call")
+        output = [item for item in self.request([answered])["input"] if item.get("type") in kinds]
+        return {"object": "response", "status": "completed", "output": output}
+
     def accept(self, request: Any) -> None:
         """Reasoning comes right before what it led to; every call has a result after it."""
         for item, following in pairwise([*request["input"], {"type": "end"}]):
@@ -187,6 +199,9 @@ class Messages(API):
             results += [{"type": "text", "text": turn.remark}] if turn.remark else []
             messages += [{"role": "user", "content": results}] if results else []
         return {"model": "m", "max_tokens": 9, "system": "prompt-0", "messages": messages}
+
+    def response(self, answered: Answered) -> Any:
+        return {"type": "message", "stop_reason": "end_turn", **self.request([answered])["messages"][0]}
 
     def accept(self, request: Any) -> None:
         """The results of all calls are at the start of the next message; nothing is empty or ends with thinking."""
@@ -231,6 +246,10 @@ class Genai(API):
             results += [types.Part(text=turn.remark)] if turn.remark else []
             contents += [types.Content(role="user", parts=results)] if results else []
         return GenerateContentParameters("m", contents, types.GenerateContentConfig(system_instruction="prompt-0"))
+
+    def response(self, answered: Answered) -> Any:
+        content = self.request([answered]).contents[0]
+        return types.GenerateContentResponse(candidates=[types.Candidate(content=content)])
 
     def accept(self, request: Any) -> None:
         """The results of all calls are in the next content; nothing is empty."""
@@ -289,6 +308,86 @@ def test_a_conversation_stays_whole_and_valid(api: API, data: st.DataObject, his
     assert Counter((message["role"], message["content"]) for message in again) == texts
     if not any(isinstance(turn, Answered) and turn.calls for turn in history):
         assert again == wanted
+
+
+@APIS
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data(), history=histories())
+def test_a_conversation_in_full_view_stays_whole_and_valid(api: API, data: st.DataObject, history: Any) -> None:
+    translator, base = resolve_translator(api.name), api.request(history)
+    before = dump(base)
+    shown = translator.to_full_llm_request(base)["messages"]
+    assert json.loads(json.dumps(shown)) == shown
+    wanted = data.draw(edited(shown) | st.lists(MESSAGES, max_size=6))
+
+    result = translator.from_full_llm_request({"messages": wanted}, base)
+
+    api.accept(result)
+    assert dump(base) == before
+    assert result is base or wanted != shown
+    again = translator.to_full_llm_request(result)["messages"]
+    assert hidden(result) == hidden(base)
+    assert calls_in(again) == calls_in(shown)
+    assert results_in(again) == {call: results_in(wanted).get(call, "") for call in results_in(shown)}
+    assert texts_in(again) == texts_in(wanted)
+    if len(wanted) >= len(shown) and wanted[: len(shown)] == shown:
+        assert thoughts_in(result) == thoughts_in(base)
+
+
+def thoughts_in(request: Any) -> list[str]:
+    return [word for word in unseen(request) if word.startswith("thought-")]
+
+
+def hidden(request: Any) -> list[str]:
+    """What even the full view does not show, except thoughts, which may go with their text."""
+    return [word for word in unseen(request) if word.startswith("image-")]
+
+
+def calls_in(messages: Any) -> list[Any]:
+    return [call for message in messages for call in message.get("toolCalls", ())]
+
+
+def results_in(messages: Any) -> dict[str, str]:
+    results = [message for message in messages if message["role"] == "tool"]
+    return {result["toolCallId"]: result["content"] for result in reversed(results)}
+
+
+def texts_in(messages: Any) -> Counter[tuple[str, str]]:
+    shown = ((each["role"], each["content"]) for each in messages if each["role"] != "tool" and each["content"])
+    return Counter(
+        ("system", text.removeprefix("[System] ")) if role == "system" or text.startswith("[System]") else (role, text)
+        for role, text in shown
+    )
+
+
+@APIS
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data(), history=histories().filter(lambda turns: any(isinstance(turn, Answered) for turn in turns)))
+def test_of_an_answer_in_full_view_only_what_hooks_change_is_changed(
+    api: API, data: st.DataObject, history: Any
+) -> None:
+    answered = next(turn for turn in history if isinstance(turn, Answered))
+    translator, base = resolve_translator(api.name), api.response(answered)
+    before = dump(base)
+    shown = translator.to_full_llm_response(base)
+    content = shown["candidates"][0]["content"]
+    assert [call["id"] for call in content.get("toolCalls", ())] == answered.calls
+    assert translator.from_full_llm_response(shown, base) is (base if answered.calls else None)
+    if not answered.calls:
+        return
+    kept = [call for call in content["toolCalls"] if data.draw(st.booleans())]
+    calls = [{**call, "args": {"a": 1}} if data.draw(st.booleans()) else call for call in kept]
+    parts = [f"{text}!" for text in content["parts"]] if data.draw(st.booleans()) else content["parts"]
+    wanted = {"candidates": [{"content": {"role": "model", "parts": parts, "toolCalls": calls}}]}
+
+    result = translator.from_full_llm_response(wanted, base)
+
+    assert dump(base) == before
+    again = translator.to_full_llm_response(result)["candidates"][0]["content"]
+    assert again.get("toolCalls", []) == calls
+    assert "".join(again["parts"]) == "".join(parts)
+    if answered.thought and (calls or answered.texts):
+        assert answered.thought in dump(result)
 
 
 @APIS

@@ -331,6 +331,12 @@ class _AliasedTranslator:
     def from_hook_llm_request(self, hook_request: Mapping[str, Any], base_request: Any) -> Any:
         return self._translator.from_hook_llm_request(_with_renamed(hook_request, self._names_meant), base_request)
 
+    def to_full_llm_request(self, request: Any) -> Any:
+        return _with_renamed(self._translator.to_full_llm_request(request), self._names_shown)
+
+    def from_full_llm_request(self, hook_request: Mapping[str, Any], base_request: Any) -> Any:
+        return self._translator.from_full_llm_request(_with_renamed(hook_request, self._names_meant), base_request)
+
     def _names_shown(self, name: str) -> list[str]:
         return [self._shown.get(name, name)]
 

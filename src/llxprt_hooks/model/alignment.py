@@ -34,6 +34,12 @@ class Message(NamedTuple):
 
     role: str
     text: str
+    key: tuple[str, ...] | None = None
+    """The calls in the message; None if it has none, or if a hook that returned the message left them out."""
+
+    def may_become(self, other: Message) -> bool:
+        """Whether a hook may have changed this message to the other one."""
+        return self.role == other.role and (other.key is None or other.key == self.key)
 
 
 class Step(NamedTuple):
@@ -169,7 +175,7 @@ def _compare(old: Sequence[Message], new: Sequence[Message]) -> list[int | None]
 
 def _by_position(old: Sequence[Message], new: Sequence[Message]) -> list[int | None]:
     pairs = zip(old, new, strict=False)
-    sources: list[int | None] = [index if one.role == other.role else None for index, (one, other) in enumerate(pairs)]
+    sources: list[int | None] = [index if one.may_become(other) else None for index, (one, other) in enumerate(pairs)]
     return sources + [None] * (len(new) - len(sources))
 
 
@@ -177,7 +183,7 @@ def _gain(old: Message, new: Message, pairs: int) -> float:
     """Score a pair: similarity never outweighs one more pair, and pairs never outweigh one more equal message."""
     if old == new:
         return pairs + 2.0
-    return 1.0 + _similarity(old.text, new.text) / (pairs + 1) if old.role == new.role else 0.0
+    return 1.0 + _similarity(old.text, new.text) / (pairs + 1) if old.may_become(new) else 0.0
 
 
 def _similarity(old: str, new: str) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from llxprt_hooks._support.fields import (
     INTEGER,
@@ -66,7 +66,13 @@ CANDIDATE: Mapping[str, FieldType] = {
     "index": INTEGER,
     "safetyRatings": LIST,
 }
-CONTENT: Mapping[str, FieldType] = {"role": STRING, "parts": LIST}
+CONTENT: Mapping[str, FieldType] = {"role": STRING, "parts": LIST, "toolCalls": LIST}
+FULL_MESSAGE: Mapping[str, FieldType] = {
+    "toolCallId": STRING,
+    "name": STRING,
+    "toolCalls": FieldType(lambda value: value if _are_calls(value) else None, "a list of calls with id and name"),
+    "parts": LIST,
+}
 RATING: Mapping[str, FieldType] = {"category": STRING, "probability": STRING}
 USAGE: Mapping[str, FieldType] = {
     "promptTokenCount": INTEGER,
@@ -75,11 +81,16 @@ USAGE: Mapping[str, FieldType] = {
 }
 
 
-def read_request(answer: object, shown: Callable[[], Sequence[LLMMessage]] = tuple) -> LLMRequest:
+def read_request(
+    answer: object, shown: Callable[[], Sequence[LLMMessage]] = tuple, *, full: bool = False
+) -> LLMRequest:
     """Return the well-formed part of a hook's ``llm_request``; ``shown`` returns the messages that the hook got."""
     fields = _fields(answer, REQUEST, "llm_request")
-    if "messages" in fields and (messages := read_messages(fields.pop("messages"), shown)) is not None:
-        fields["messages"] = messages
+    if "messages" in fields:
+        given = fields.pop("messages")
+        messages = read_full_messages(given, shown()) if full else read_messages(given, shown)
+        if messages is not None:
+            fields["messages"] = messages
     if "config" in fields:
         fields["config"] = _fields(fields["config"], CONFIG, "llm_request.config")
     return cast("LLMRequest", fields)
@@ -91,9 +102,9 @@ def read_tool_config(answer: object) -> HookToolConfig:
 
 
 def request_problems(answer: object) -> list[str]:
-    """Return one sentence for each part of a hook's ``llm_request`` that is not well formed."""
+    """Return one sentence for each part of a hook's ``llm_request`` that is well formed in neither view."""
     with collected_problems() as problems:
-        read_request(answer)
+        read_request(answer, full=True)
     return problems
 
 
@@ -123,6 +134,36 @@ def read_messages(answers: list[Any], shown: Callable[[], Sequence[LLMMessage]] 
     return [message for message in well_formed if message["content"]]
 
 
+def read_full_messages(given: list[Any], shown: Sequence[LLMMessage]) -> list[LLMMessage] | None:
+    """Return the messages of a hook that was shown the full view; None, which leaves all as they were, if none is well
+    formed.
+
+    A message with empty content counts as removed, unless it has calls, is a result, or has data other than text.
+    """
+    messages = [_full_message(answer, f"llm_request.messages[{index}]") for index, answer in enumerate(given)]
+    if given and not any(messages):
+        return None
+    if None in messages and len(given) == len(shown):
+        messages = [message or original for message, original in zip(messages, shown, strict=True)]
+    return [message for message in messages if message is not None]
+
+
+def _full_message(answer: object, path: str) -> LLMMessage | None:
+    if not isinstance(answer, Mapping):
+        ignored(path, "an object with role and content", answer)
+        return None
+    is_result = answer.get("role") == "tool"
+    given = {**answer, "role": "user"} if is_result else answer
+    message = _message({**given, "content": given.get("content", "")}, path)
+    if message is None:
+        return None
+    message["role"] = "tool" if is_result else message["role"]
+    beside_text = {name: answer[name] for name in FULL_MESSAGE if name in answer}
+    for name, value in _fields(beside_text, FULL_MESSAGE, path).items():
+        message[name] = value  # type: ignore[literal-required]
+    return message
+
+
 def read_response(answer: object) -> LLMResponse:
     """Return the well-formed part of a hook's ``llm_response``, with at least one candidate."""
     fields = _fields(answer, RESPONSE, "llm_response")
@@ -143,6 +184,27 @@ def read_response(answer: object) -> LLMResponse:
     if "usageMetadata" in fields:
         response["usageMetadata"] = cast("LLMUsage", _fields(fields["usageMetadata"], USAGE, "usageMetadata"))
     return response
+
+
+class Answer(NamedTuple):
+    """One candidate of a hook that was shown the full view."""
+
+    texts: list[str] | None
+    """None leaves the text as it was."""
+    calls: list[Any] | None
+    """The calls that stay; None if the hook says nothing about calls."""
+
+
+def read_answers(answer: object) -> list[Answer]:
+    """Return the well-formed candidates of a hook's ``llm_response``, with what it says about their calls."""
+    fields = _fields(answer, RESPONSE, "llm_response")
+    found: list[Answer] = []
+    for index, item in enumerate(fields.get("candidates", [])):
+        path = f"llm_response.candidates[{index}].content"
+        content = _fields(item.get("content", {}) if isinstance(item, Mapping) else {}, CONTENT, path)
+        texts = _texts(content["parts"], f"{path}.parts") if "parts" in content else None
+        found.append(Answer(texts, content.get("toolCalls")))
+    return found
 
 
 def ignored(path: str, expected: str, value: object) -> None:
@@ -184,6 +246,13 @@ def _message(answer: object, path: str) -> LLMMessage | None:
         ignored(f"{path}.content", "a string", content)
         return None
     return {"role": _role(answer.get("role"), f"{path}.role"), "content": "".join(texts)}
+
+
+def _are_calls(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(call, Mapping) and isinstance(call.get("id"), str) and isinstance(call.get("name"), str)
+        for call in value
+    )
 
 
 def _role(role: object, path: str) -> str:

@@ -10,17 +10,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.model.access import as_list, copy_with, field, name_of
-from llxprt_hooks.model.json_api import JSONTranslator, Request, ToolChoice, has_messages, new_id, no_tokens, text_of
+from llxprt_hooks.model.full_view import ToolOutput
+from llxprt_hooks.model.json_api import (
+    JSONTranslator,
+    Request,
+    ToolChoice,
+    dumped,
+    has_messages,
+    new_id,
+    no_tokens,
+    output_text,
+    text_of,
+    with_output_text,
+)
 from llxprt_hooks.model.messages import Choice, usage
 from llxprt_hooks.model.wire.anthropic_messages import MessagesWire
 
 if TYPE_CHECKING:
-    from llxprt_hooks.model.conversation import CallKeys
-    from llxprt_hooks.model.format import HookToolConfig, LLMCandidate
+    from llxprt_hooks.model.conversation import CallKeys, Turn
+    from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMToolCall
 
 log = debug_logger("translator")
 
@@ -90,6 +103,45 @@ class AnthropicMessagesTranslator(JSONTranslator):
     def with_parts(self, message: Any, parts: list[Any]) -> Any | None:
         is_empty = all(field(part, "type") in THINKING for part in parts)
         return None if is_empty else super().with_parts(message, parts)
+
+    def prompt_turns(self, request: Request) -> Sequence[Turn]:
+        system = self.field(request, "system")
+        return [self._turn({"role": "system", "content": system})] if system else []
+
+    def with_prompt_turns(self, request: Request, turns: Sequence[Turn]) -> Request:
+        message = self.message(turns[0])
+        if message is None or not message["content"]:
+            return {name: value for name, value in request.items() if name != "system"}
+        return {**request, "system": message["content"]}
+
+    def call_in(self, part: Any) -> LLMToolCall | None:
+        if field(part, "type") != "tool_use":
+            return None
+        name, call = name_of(field(part, "name")) or "", name_of(field(part, "id")) or ""
+        return {"id": call, "name": name, "args": _plain(field(part, "input") or {})}
+
+    def with_call(self, part: Any, args: Any) -> Any:
+        return copy_with(part, input=args)
+
+    def result_in(self, part: Any) -> ToolOutput | None:
+        if field(part, "type") != "tool_result":
+            return None
+        return ToolOutput(name_of(field(part, "tool_use_id")) or "", output_text(field(part, "content")))
+
+    def with_result(self, part: Any, text: str) -> Any:
+        return copy_with(part, content=with_output_text(field(part, "content"), text))
+
+    def answers_in(self, response: Any) -> Sequence[Sequence[Any]]:
+        return [[response]]
+
+    def with_answers(self, response: Any, answers: Sequence[Sequence[Any]]) -> Any:
+        blocks = [block for message in answers[0] for block in self.parts_of(message)]
+        added = [{"type": "text", "text": block, "citations": None} for block in blocks if isinstance(block, str)]
+        content = [block for block in blocks if not isinstance(block, str)]
+        thinking = list(takewhile(lambda block: field(block, "type") in THINKING, content))
+        changed = copy_with(response, content=[*thinking, *added, *content[len(thinking) :]])
+        is_called = field(changed, "stop_reason") != "tool_use" or self.seen_in(changed).calls
+        return changed if is_called else copy_with(changed, stop_reason="end_turn")
 
     def calls_in(self, message: Any) -> Sequence[CallKeys]:
         return [(call,) for call in _ids(message, "tool_use", "id") if call not in _ids(message, *RESULT)]
@@ -165,6 +217,10 @@ class AnthropicMessagesTranslator(JSONTranslator):
 
 
 RESULT = ("tool_result", "tool_use_id")
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, Mapping)) else dumped(value)
 
 
 def _ids(message: Any, kind: str, name: str) -> list[str]:

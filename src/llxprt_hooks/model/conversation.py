@@ -50,18 +50,19 @@ def rewrite(turns: Sequence[Turn], wanted: Sequence[LLMMessage]) -> list[Turn] |
     if wanted == messages_of(turns):
         return None
     messages = [Message(turn.role, turn.text) for turn in turns]
-    steps = rearrange(messages, _glued(turns), [Message(message["role"], message["content"]) for message in wanted])
+    steps = rearrange(messages, glued(turns), [Message(message["role"], message["content"]) for message in wanted])
     return [
-        Turn(*message) if index is None else _with_text(turns[index], message.text)
+        Turn(message.role, message.text) if index is None else with_text(turns[index], message.text)
         for index, message in ((step.turn, step.message) for step in steps)
     ]
 
 
-def _with_text(turn: Turn, text: str) -> Turn:
+def with_text(turn: Turn, text: str) -> Turn:
+    """Return a turn with a text, which may be that of its source."""
     return turn if text == turn.text else turn._replace(text=text, changed=True)
 
 
-def _glued(turns: Sequence[Turn]) -> list[bool]:
+def glued(turns: Sequence[Turn]) -> list[bool]:
     """Return which turns stay with the previous one: those without text, and all from a tool call to its result."""
     glued: list[bool] = []
     open_calls: defaultdict[Hashable, deque[int]] = defaultdict(deque)

@@ -7,18 +7,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 
 class TranslationError(Exception):
     """Model data cannot be translated. The message states what was found and what was expected."""
 
 
+class LLMToolCall(TypedDict):
+    """A tool call of the model, in the full view."""
+
+    id: str
+    name: str
+    args: Any
+
+
+class LLMPart(TypedDict):
+    """Data other than text, in the full view: its type, and never its bytes."""
+
+    type: str
+    mimeType: NotRequired[str]
+
+
 class LLMMessage(TypedDict):
-    """The text of one message; ``role`` is ``user``, ``model`` or ``system``."""
+    """The text of one message; ``role`` is ``user``, ``model`` or ``system``, and in the full view also ``tool``."""
 
     role: str
     content: str
+    toolCalls: NotRequired[list[LLMToolCall]]
+    """Only in the full view, as are the fields below (D-142)."""
+    toolCallId: NotRequired[str]
+    name: NotRequired[str]
+    parts: NotRequired[list[LLMPart]]
 
 
 class LLMConfig(TypedDict, total=False):
@@ -55,6 +75,7 @@ class LLMContent(TypedDict):
 
     role: str
     parts: list[str]
+    toolCalls: NotRequired[list[LLMToolCall]]
 
 
 class LLMSafetyRating(TypedDict, total=False):

@@ -23,8 +23,11 @@ from llxprt_hooks.model.format import (
     HookToolConfig,
     LLMCandidate,
     LLMSafetyRating,
+    LLMToolCall,
     TranslationError,
 )
+from llxprt_hooks.model.full_view import ToolOutput
+from llxprt_hooks.model.json_api import output_text, with_output_text
 from llxprt_hooks.model.messages import Choice, MessageTranslator, usage
 from llxprt_hooks.model.translator import USUAL_SETTINGS
 
@@ -135,6 +138,65 @@ class HookTranslatorGenAIv1(
     def results_in(self, message: Any) -> Sequence[CallKeys]:
         return _keys(self.parts_of(message), "function_response")
 
+    def prompt_turns(self, request: GenerateContentParameters) -> Sequence[Turn]:
+        instruction = self.field(request, "system_instruction")
+        if instruction is None or instruction == "":
+            return []
+        message = instruction if _has_parts(instruction) else _BareParts("user", as_list(instruction))
+        return [self._turn(message)._replace(role="system")]
+
+    def with_prompt_turns(self, request: GenerateContentParameters, turns: Sequence[Turn]) -> GenerateContentParameters:
+        is_text = isinstance(self.field(request, "system_instruction"), str)
+        instruction = turns[0].text or None if is_text else self.message(turns[0])
+        return self.with_fields(request, {"system_instruction": instruction})
+
+    def call_in(self, part: Any) -> LLMToolCall | None:
+        call = field(part, "function_call")
+        if call is None:
+            return None
+        name = name_of(field(call, "name")) or ""
+        return {"id": name_of(field(call, "id")) or name, "name": name, "args": field(call, "args") or {}}
+
+    def with_call(self, part: Any, args: Any) -> Any:
+        return copy_with(part, **{_spelled(part, "function_call"): copy_with(field(part, "function_call"), args=args)})
+
+    def result_in(self, part: Any) -> ToolOutput | None:
+        result = field(part, "function_response")
+        if result is None:
+            return None
+        name, output = name_of(field(result, "name")) or "", field(result, "response")
+        key = _only_text(output)
+        text = output_text(output if key is None else output[key])
+        return ToolOutput(name_of(field(result, "id")) or name, text, name)
+
+    def with_result(self, part: Any, text: str) -> Any:
+        result = field(part, "function_response")
+        output = field(result, "response")
+        key = _only_text(output)
+        changed = {key: text} if key is not None else with_output_text(output, text)
+        response = changed if isinstance(changed, dict) else {"output": text}
+        return copy_with(part, **{_spelled(part, "function_response"): copy_with(result, response=response)})
+
+    def answers_in(self, response: types.GenerateContentResponse | dict[str, Any]) -> Sequence[Sequence[Any]]:
+        contents = [field(candidate, "content") for candidate in as_list(field(response, "candidates"))]
+        return [[] if content is None else [content] for content in contents]
+
+    def with_answers(
+        self, response: types.GenerateContentResponse | dict[str, Any], answers: Sequence[Sequence[Any]]
+    ) -> types.GenerateContentResponse | dict[str, Any]:
+        candidates = [
+            copy_with(candidate, content=self._joined(messages))
+            for candidate, messages in zip(as_list(field(response, "candidates")), answers, strict=True)
+        ]
+        changed: types.GenerateContentResponse | dict[str, Any] = copy_with(response, candidates=candidates)
+        return changed
+
+    def _joined(self, messages: Sequence[Any]) -> Any:
+        if len(messages) == 1:
+            return messages[0]
+        parts = [part for message in messages for part in self.parts_of(message)]
+        return copy_with(messages[-1], parts=parts) if messages else types.Content(role="model", parts=[])
+
     def without_text(self, part: Any) -> Any | None:
         return copy_with(part, text=None) if _data_fields(part) else None
 
@@ -241,6 +303,22 @@ def _set_fields(part: Any) -> list[str]:
     if isinstance(part, dict):
         return [name for name, value in part.items() if value is not None]
     return [name for name, value in part if value is not None] if isinstance(part, types.Part) else []
+
+
+def _has_parts(instruction: Any) -> bool:
+    return "parts" in instruction if isinstance(instruction, dict) else hasattr(instruction, "parts")
+
+
+def _spelled(part: Any, name: str) -> str:
+    return spelling(part, name) if isinstance(part, dict) else name
+
+
+def _only_text(output: Any) -> str | None:
+    """Return the one field of a tool's result if that is a text, as most programs send it."""
+    if not isinstance(output, dict) or len(output) != 1:
+        return None
+    ((key, value),) = output.items()
+    return key if isinstance(value, str) else None
 
 
 def _is_api_response(value: Mapping[str, Any]) -> bool:

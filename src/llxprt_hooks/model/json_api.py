@@ -13,12 +13,14 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from uuid import uuid4
 
+from llxprt_hooks._support.json_codec import read_json, write_json
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import as_list, copy_with, described, field, is_copyable
 from llxprt_hooks.model.format import LLMCandidate, TranslationError
 from llxprt_hooks.model.messages import MessageTranslator
 
 if TYPE_CHECKING:
+    from llxprt_hooks.model.conversation import Turn
     from llxprt_hooks.model.wire.base import Wire
 
 Request: TypeAlias = dict[str, Any]
@@ -76,7 +78,11 @@ class JSONTranslator(MessageTranslator[Request, Any, ToolChoice]):
         return self.conversation(request)[len(self.prompt(request)) :]
 
     def with_messages(self, request: Request, messages: list[Any]) -> Request:
-        return {**request, "messages": [*self.prompt(request), *messages]}
+        return self.with_conversation(request, [*self.prompt(request), *messages])
+
+    def with_conversation(self, request: Request, messages: list[Any]) -> Request:
+        """Return a copy of a request with other messages, the system prompt included."""
+        return {**request, "messages": messages}
 
     def conversation(self, request: Request) -> Sequence[Any]:
         """Return all messages of a request."""
@@ -85,6 +91,14 @@ class JSONTranslator(MessageTranslator[Request, Any, ToolChoice]):
     def prompt(self, request: Request) -> list[Any]:
         """Return the leading messages that are the system prompt."""
         return list(takewhile(lambda message: field(message, "role") in PROMPT_ROLES, self.conversation(request)))
+
+    def prompt_turns(self, request: Request) -> Sequence[Turn]:
+        return [self._turn(message) for message in self.prompt(request)]
+
+    def with_prompt_turns(self, request: Request, turns: Sequence[Turn]) -> Request:
+        messages = [message for message in map(self.message, turns) if message is not None]
+        rest = self.conversation(request)[len(self.prompt(request)) :]
+        return self.with_conversation(request, [*messages, *rest])
 
     def role_of(self, message: Any) -> str:
         return ROLES.get(field(message, "role"), "user")
@@ -121,6 +135,60 @@ def is_message(value: object) -> bool:
     return is_copyable(value) and all(
         isinstance(part, str) or is_copyable(part) for part in as_list(field(value, "content"))
     )
+
+
+def output_text(output: Any) -> str:
+    """Return a tool's result as text: text as it is, the texts of a list of parts, and anything else as JSON."""
+    if output is None or isinstance(output, str):
+        return output or ""
+    if isinstance(output, (list, tuple)) and any(_part_text(part) is not None for part in output):
+        return "".join(_part_text(part) or "" for part in output)
+    return write_json(_json(output)).decode()
+
+
+def with_output_text(output: Any, text: str) -> Any:
+    """Return a tool's result with another text. Parts other than text stay, and so does JSON that is still JSON."""
+    if output is None or isinstance(output, str):
+        return text
+    if isinstance(output, (list, tuple)) and any(_part_text(part) is not None for part in output):
+        first = next(place for place, part in enumerate(output) if _part_text(part) is not None)
+        return [
+            part if _part_text(part) is None else _with_text(part, text)
+            for place, part in enumerate(output)
+            if _part_text(part) is None or (place == first and text)
+        ]
+    try:
+        return read_json(text.encode())
+    except ValueError:
+        return text
+
+
+def arguments_of(text: Any) -> Any:
+    """Return the arguments of a call, which APIs send as text; as it is, if it is not JSON."""
+    try:
+        return read_json(text.encode()) if isinstance(text, str) and text else text or {}
+    except ValueError:
+        return text
+
+
+def arguments_text(args: Any) -> str:
+    """Return arguments as APIs send them."""
+    return args if isinstance(args, str) else write_json(args).decode()
+
+
+def _part_text(part: Any) -> str | None:
+    text = part if isinstance(part, str) else field(part, "text")
+    return text if isinstance(text, str) else None
+
+
+def _with_text(part: Any, text: str) -> Any:
+    return text if isinstance(part, str) else copy_with(part, text=text)
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_json(each) for each in value]
+    return dumped(value) if is_copyable(value) else value
 
 
 def text_of(candidate: LLMCandidate) -> str:

@@ -17,13 +17,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 
 from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import as_list, copy_with, described, field, name_of
 from llxprt_hooks.model.conversation import CallKeys, Turn
 from llxprt_hooks.model.format import TranslationError
+from llxprt_hooks.model.full_view import Seen, ToolOutput, changed_calls
 from llxprt_hooks.model.translator import HookTranslator, RequestT, ResponseT, ToolConfigT, build_hook_response
 
 if TYPE_CHECKING:
-    from llxprt_hooks.model.format import LLMCandidate, LLMResponse, LLMSafetyRating, LLMUsage
+    from llxprt_hooks.model.answers import Answer
+    from llxprt_hooks.model.format import LLMCandidate, LLMPart, LLMResponse, LLMSafetyRating, LLMToolCall, LLMUsage
 
 log = debug_logger("translator")
 
@@ -42,6 +45,21 @@ def expected(value: object, kind: type[T], name: str, what: str) -> T:
     if isinstance(value, kind):
         return value
     raise TranslationError(f"{name} is {described(value)}; expected {what}.")
+
+
+_PART_TYPES = {"input_image": "image", "image_url": "image", "input_audio": "audio", "input_file": "file"}
+_MEDIA = ("image", "audio", "video")
+
+
+def shown_part(kind: str, part: Any) -> LLMPart:
+    """Return data of a message other than text as the full view shows it: its type, without the data."""
+    holders = (part, *(field(part, name) for name in ("source", "inline_data", "file_data")))
+    mime_types = (name_of(field(each, name)) for each in holders for name in ("mime_type", "media_type"))
+    mime_type = next((found for found in mime_types if found), None)
+    if mime_type is None:
+        return {"type": _PART_TYPES.get(kind, kind)}
+    family = mime_type.partition("/")[0]
+    return {"type": family if family in _MEDIA else "file", "mimeType": mime_type}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +151,107 @@ class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
         """Return the names of data in a part that hooks do not see, for the log."""
         return [] if isinstance(part, str) or self.text_of(part) else [name_of(field(part, "type")) or "other data"]
 
+    def call_in(self, part: Any) -> LLMToolCall | None:
+        """Return the tool call that a part is."""
+        return None
+
+    def with_call(self, part: Any, args: Any) -> Any:
+        """Return a part that is a tool call with other arguments."""
+        return part
+
+    def result_in(self, part: Any) -> ToolOutput | None:
+        """Return the tool's result that a part is."""
+        return None
+
+    def with_result(self, part: Any, text: str) -> Any:
+        """Return a part that is a tool's result with another text."""
+        return part
+
+    def answers_in(self, response: ResponseT) -> Sequence[Sequence[Any]]:
+        """Return the messages of each answer in a response; empty if the full view of answers is not supported."""
+        return ()
+
+    def with_answers(self, response: ResponseT, answers: Sequence[Sequence[Any]]) -> ResponseT:
+        """Return a copy of a response with other messages in its answers; one that was added has only text."""
+        return response
+
     # These build on the methods above.
+
+    def seen_in(self, source: Any) -> Seen:
+        parts = [part for part in self.parts_of(source) if not isinstance(part, str)]
+        calls = [call for part in parts if (call := self.call_in(part)) is not None]
+        results = [result for part in parts if (result := self.result_in(part)) is not None]
+        others = [part for part in parts if self.call_in(part) is None and self.result_in(part) is None]
+        return Seen(calls, results, [shown_part(kind, part) for part in others for kind in self.kinds_of(part)])
+
+    def with_results(self, source: Any, texts: Sequence[str]) -> Any:
+        left = list(texts)
+        parts = [
+            part if self.result_in(part) is None else self._with_result(part, left.pop(0))
+            for part in self.parts_of(source)
+        ]
+        return self.with_parts(source, parts)
+
+    def _with_result(self, part: Any, text: str) -> Any:
+        known = self.result_in(part)
+        return part if known is None or known.text == text else self.with_result(part, text)
+
+    def with_calls(self, message: Any, wanted: Sequence[Mapping[str, Any] | None]) -> Any | None:
+        """Return a message with other calls, each as a hook wants it, or None to leave it out; None if none is left."""
+        left = list(wanted)
+        parts = [self._with_call(part, left) for part in self.parts_of(message)]
+        return self.with_parts(message, [part for part in parts if part is not None])
+
+    def _with_call(self, part: Any, wanted: list[Mapping[str, Any] | None]) -> Any | None:
+        known = None if isinstance(part, str) else self.call_in(part)
+        if known is None:
+            return part
+        call = wanted.pop(0)
+        if call is None:
+            return None
+        return self.with_call(part, call["args"]) if call.get("args", known["args"]) != known["args"] else part
+
+    def to_full_llm_response(self, response: ResponseT) -> LLMResponse:
+        shown = self.to_hook_llm_response(response)
+        for candidate, messages in zip(shown["candidates"], self.answers_in(response), strict=False):
+            if calls := [call for message in messages for call in self.seen_in(message).calls]:
+                candidate["content"]["toolCalls"] = calls
+        return shown
+
+    def from_full_llm_response(self, hook_response: Mapping[str, Any], base: ResponseT) -> ResponseT | None:
+        wanted = answers.read_answers(hook_response)
+        if not any(answer.calls is not None for answer in wanted):
+            return None
+        given = self.answers_in(base)
+        changed = [
+            self._answer(messages, wanted[index]) if index < len(wanted) else messages
+            for index, messages in enumerate(given)
+        ]
+        return base if changed == list(given) else self.with_answers(base, changed)
+
+    def _answer(self, messages: Sequence[Any], wanted: Answer) -> list[Any]:
+        shown = [self.seen_in(message).calls for message in messages]
+        kept = changed_calls([call for calls in shown for call in calls], wanted.calls or ())
+        changed: list[Any] = []
+        for message, calls in zip(messages, shown, strict=True):
+            own, kept = kept[: len(calls)], kept[len(calls) :]
+            changed.append(message if own == calls else self.with_calls(message, own))
+        return self._with_texts([message for message in changed if message is not None], wanted.texts)
+
+    def _with_texts(self, messages: list[Any], texts: list[str] | None) -> list[Any]:
+        """Return the messages of an answer with other texts; the first with text has what cannot be told apart."""
+        with_text = [place for place, message in enumerate(messages) if self._turn(message).text]
+        old = ["".join(map(self.text_of, self.parts_of(messages[place]))) for place in with_text]
+        if texts is None or "".join(texts) == "".join(old):
+            return messages
+        new = texts if len(texts) == len(old) else ["".join(texts)]
+        if not old:
+            return [self.new_message("model", new[0]), *messages]
+        edited: list[Any] = list(messages)
+        for number, place in enumerate(with_text):
+            text = new[number] if number < len(new) else ""
+            edited[place] = self.with_parts(messages[place], self.edited(messages[place], text))
+        return [message for message in edited if message is not None]
 
     def turns(self, request: RequestT) -> Sequence[Turn]:
         return [self._turn(message) for message in self.messages(request)]

@@ -8,8 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from llxprt_hooks.model.access import as_list, field, name_of
-from llxprt_hooks.model.json_api import Request, has_messages, new_id, no_tokens, now, text_of
+from llxprt_hooks.model.access import as_list, copy_with, field, name_of
+from llxprt_hooks.model.full_view import Seen, ToolOutput
+from llxprt_hooks.model.json_api import (
+    Request,
+    arguments_of,
+    arguments_text,
+    has_messages,
+    new_id,
+    no_tokens,
+    now,
+    output_text,
+    text_of,
+    with_output_text,
+)
 from llxprt_hooks.model.messages import Choice, usage
 from llxprt_hooks.model.openai_api import OpenAITranslator
 from llxprt_hooks.model.translator import USUAL_SETTINGS
@@ -17,7 +29,7 @@ from llxprt_hooks.model.wire.openai_chat import ChatWire
 
 if TYPE_CHECKING:
     from llxprt_hooks.model.conversation import CallKeys
-    from llxprt_hooks.model.format import LLMCandidate
+    from llxprt_hooks.model.format import LLMCandidate, LLMToolCall
 
 RESULT_ROLES = ("tool", "function")
 TOOL_TYPES = ("function", "custom")
@@ -89,6 +101,47 @@ class OpenAIChatTranslator(OpenAITranslator):
         call = field(message, "tool_call_id" if role == "tool" else "name") if role in RESULT_ROLES else None
         return [(call,)] if isinstance(call, str) else []
 
+    def seen_in(self, source: Any) -> Seen:
+        role = field(source, "role")
+        if role in RESULT_ROLES:
+            call, name = name_of(field(source, "tool_call_id")), name_of(field(source, "name"))
+            return Seen(results=[ToolOutput(call or name or "", output_text(field(source, "content")), name or "")])
+        return Seen([_shown_call(call) for call in _calls(source)], (), super().seen_in(source).parts)
+
+    def with_results(self, source: Any, texts: Sequence[str]) -> Any:
+        return copy_with(source, content=with_output_text(field(source, "content"), texts[0]))
+
+    def with_calls(self, message: Any, wanted: Sequence[Mapping[str, Any] | None]) -> Any | None:
+        calls = [
+            _with_arguments(call, given["args"]) if "args" in given and given != _shown_call(call) else call
+            for call, given in zip(_calls(message), wanted, strict=True)
+            if given is not None
+        ]
+        older = field(message, "function_call")
+        fields: dict[str, Any] = {"tool_calls": [call for call in calls if not _is_older(call)] or None}
+        if older is not None:
+            fields["function_call"] = next(filter(_is_older, calls), None)
+        if not calls and field(message, "content") is None:
+            fields["content"] = ""
+        return copy_with(message, **fields)
+
+    def answers_in(self, response: Any) -> Sequence[Sequence[Any]]:
+        return [[field(choice, "message")] for choice in field(response, "choices")]
+
+    def with_answers(self, response: Any, answers: Sequence[Sequence[Any]]) -> Any:
+        choices = []
+        for choice, messages in zip(field(response, "choices"), answers, strict=True):
+            old = field(choice, "message")
+            *added, message = messages
+            message = copy_with(message, content=field(added[0], "content")) if added else message
+            changed: dict[str, Any] = {}
+            if not _calls(message) and field(choice, "finish_reason") in ("tool_calls", "function_call"):
+                changed["finish_reason"] = "stop"
+            if field(choice, "logprobs") is not None and field(message, "content") != field(old, "content"):
+                changed["logprobs"] = None  # they repeat each token of the old text
+            choices.append(copy_with(choice, message=message, **changed))
+        return copy_with(response, choices=choices)
+
     def with_parts(self, message: Any, parts: list[Any]) -> Any | None:
         has_more = any(field(message, name) for name in OTHER_DATA)
         return super().with_parts(message, parts) if parts or has_more else None
@@ -149,6 +202,31 @@ class OpenAIChatTranslator(OpenAITranslator):
             "choices": [],
             "usage": no_tokens(self),
         }
+
+
+def _calls(message: Any) -> list[Any]:
+    older = field(message, "function_call")
+    return [*as_list(field(message, "tool_calls")), *([older] if older is not None else [])]
+
+
+def _is_older(call: Any) -> bool:
+    return field(call, "id") is None and field(call, "function") is None and field(call, "custom") is None
+
+
+def _shown_call(call: Any) -> LLMToolCall:
+    function = call if _is_older(call) else field(call, _tool_type(call))
+    name = name_of(field(function, "name")) or ""
+    given = field(function, "arguments")
+    args = field(function, "input") if given is None else arguments_of(given)
+    return {"id": name_of(field(call, "id")) or name, "name": name, "args": {} if args is None else args}
+
+
+def _with_arguments(call: Any, args: Any) -> Any:
+    if _is_older(call):
+        return copy_with(call, arguments=arguments_text(args))
+    kind = _tool_type(call)
+    changed = {"input" if kind == "custom" else "arguments": arguments_text(args)}
+    return copy_with(call, **{kind: copy_with(field(call, kind), **changed)})
 
 
 def _tool_type(tool: Any) -> str:

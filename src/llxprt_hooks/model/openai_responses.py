@@ -12,14 +12,27 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from llxprt_hooks.model.access import as_list, copy_with, field, name_of
-from llxprt_hooks.model.json_api import Request, has_messages, new_id, no_tokens, now, text_of
+from llxprt_hooks.model.conversation import Turn
+from llxprt_hooks.model.full_view import Seen, ToolOutput
+from llxprt_hooks.model.json_api import (
+    Request,
+    arguments_of,
+    arguments_text,
+    has_messages,
+    new_id,
+    no_tokens,
+    now,
+    output_text,
+    text_of,
+    with_output_text,
+)
 from llxprt_hooks.model.messages import Choice, usage
 from llxprt_hooks.model.openai_api import OpenAITranslator
 from llxprt_hooks.model.wire.openai_responses import ResponsesWire
 
 if TYPE_CHECKING:
-    from llxprt_hooks.model.conversation import CallKeys, Turn
-    from llxprt_hooks.model.format import LLMCandidate
+    from llxprt_hooks.model.conversation import CallKeys
+    from llxprt_hooks.model.format import LLMCandidate, LLMToolCall
 
 TEXT_TYPES = ("input_text", "output_text", "text")
 RESULT_TYPES = ("_output", "_response")
@@ -62,8 +75,52 @@ class OpenAIResponsesTranslator(OpenAITranslator):
         given = request.get("input") or []
         return [self.new_message("user", given)] if isinstance(given, str) else as_list(given)
 
-    def with_messages(self, request: Request, messages: list[Any]) -> Request:
-        return {**request, "input": [*self.prompt(request), *messages]}
+    def with_conversation(self, request: Request, messages: list[Any]) -> Request:
+        return {**request, "input": messages}
+
+    def prompt_turns(self, request: Request) -> Sequence[Turn]:
+        text = request.get("instructions")
+        instructions = [Turn("system", text, INSTRUCTIONS)] if isinstance(text, str) and text else []
+        return [*instructions, *super().prompt_turns(request)]
+
+    def with_prompt_turns(self, request: Request, turns: Sequence[Turn]) -> Request:
+        own = [turn for turn in turns if turn.source is INSTRUCTIONS]
+        request = {**request, "instructions": own[0].text or None} if own and own[0].changed else request
+        others = turns[len(own) :]
+        return super().with_prompt_turns(request, others) if any(turn.changed for turn in others) else request
+
+    def seen_in(self, source: Any) -> Seen:
+        kind = _type(source)
+        if kind == "message":
+            return super().seen_in(source)
+        if kind.endswith(RESULT_TYPES) and field(source, "output") is not None:
+            call = name_of(field(source, "call_id")) or name_of(field(source, "id")) or ""
+            return Seen(results=[ToolOutput(call, output_text(field(source, "output")))])
+        if kind in CALLS:
+            return Seen([_shown_call(source)])
+        return Seen(parts=[{"type": kind}])
+
+    def with_results(self, source: Any, texts: Sequence[str]) -> Any:
+        return copy_with(source, output=with_output_text(field(source, "output"), texts[0]))
+
+    def with_calls(self, message: Any, wanted: Sequence[Mapping[str, Any] | None]) -> Any | None:
+        for call in wanted:
+            if call is None:
+                return None
+            if "args" in call and call["args"] != _shown_call(message)["args"]:
+                return copy_with(message, **{CALLS[_type(message)]: arguments_text(call["args"])})
+        return message
+
+    def answers_in(self, response: Any) -> Sequence[Sequence[Any]]:
+        return [field(response, "output")]
+
+    def with_answers(self, response: Any, answers: Sequence[Sequence[Any]]) -> Any:
+        output = [_output_message(item) if isinstance(field(item, "content"), str) else item for item in answers[0]]
+        turns = [self._turn(item) for item in output]
+        kept = [item for item, keeps in zip(output, self._kept(turns), strict=True) if keeps]
+        text = "".join(turn.text for turn in turns)
+        has_text = isinstance(response, Mapping) and "output_text" in response  # SDKs and some servers add it
+        return copy_with(response, output=kept, **({"output_text": text} if has_text else {}))
 
     def role_of(self, message: Any) -> str:
         kind = _type(message)
@@ -186,6 +243,24 @@ class OpenAIResponsesTranslator(OpenAITranslator):
             "usage": {**no_tokens(self), **details},
             **{name: self.field(request, name) for name in copied},
         }
+
+
+INSTRUCTIONS = object()
+CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The calls of a program's own tools, and where their arguments are."""
+
+
+def _output_message(message: Any) -> dict[str, Any]:
+    """Return a message that a hook added to an answer as the API has it there."""
+    text = {"type": "output_text", "text": message["content"], "annotations": [], "logprobs": []}
+    return {**message, "id": new_id("msg_"), "status": "completed", "content": [text]}
+
+
+def _shown_call(item: Any) -> LLMToolCall:
+    name = name_of(field(item, "name")) or ""
+    call = name_of(field(item, "call_id")) or name_of(field(item, "id")) or ""
+    given = field(item, CALLS[_type(item)])
+    return {"id": call, "name": name, "args": arguments_of(given) if _type(item) == "function_call" else given}
 
 
 def _type(item: Any) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.model.translator import AnyTranslator, TranslatorChoice
 
 
-def request_payload(value: object, translator: TranslatorChoice = None) -> LLMRequest:
+def request_payload(value: object, translator: TranslatorChoice = None, *, full: bool = False) -> LLMRequest:
     """Return ``llm_request`` for hooks, from an SDK request, its JSON, or ``HookFormat`` data.
 
     >>> request_payload(HookFormat({"messages": [{"role": "user", "content": "hi"}]}))
@@ -27,16 +27,18 @@ def request_payload(value: object, translator: TranslatorChoice = None) -> LLMRe
         expected = "an object with a list of messages"
         return cast("LLMRequest", _marked_data("llm_request", value, has_request_shape, expected))
     used = resolve_translator(translator)
-    return used.to_hook_llm_request(request_from(value, used))
+    request = request_from(value, used)
+    return used.to_full_llm_request(request) if full else used.to_hook_llm_request(request)
 
 
-def response_payload(value: object, translator: TranslatorChoice = None) -> LLMResponse:
+def response_payload(value: object, translator: TranslatorChoice = None, *, full: bool = False) -> LLMResponse:
     """Return ``llm_response`` for hooks, from an SDK response, its JSON, or ``HookFormat`` data."""
     if isinstance(value, HookFormat):
         expected = "an object with text, or with candidates whose parts are strings"
         return cast("LLMResponse", _marked_data("llm_response", value, has_response_shape, expected))
     used = resolve_translator(translator)
-    return used.to_hook_llm_response(response_from(value, used))
+    response = response_from(value, used)
+    return used.to_full_llm_response(response) if full else used.to_hook_llm_response(response)
 
 
 def request_from(value: object, translator: AnyTranslator) -> Any:

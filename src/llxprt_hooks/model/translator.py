@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, ca
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.conversation import Turn, messages_of, rewrite
+from llxprt_hooks.model.full_view import Seen, View
 from llxprt_hooks.model.restriction import combine
 
 if TYPE_CHECKING:
@@ -105,6 +106,30 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
 
     # These may be overridden.
 
+    def prompt_turns(self, request: RequestT) -> Sequence[Turn]:
+        """Return the system prompt, which only the full view shows."""
+        return ()
+
+    def with_prompt_turns(self, request: RequestT, turns: Sequence[Turn]) -> RequestT:
+        """Return a copy of a request with another system prompt: the turns of ``prompt_turns``, some changed."""
+        return request
+
+    def seen_in(self, source: Any) -> Seen:
+        """Return what the full view shows of a turn's source beside its text: calls, results and other parts."""
+        return Seen()
+
+    def with_results(self, source: Any, texts: Sequence[str]) -> Any:
+        """Return a copy of a turn's source with other texts for the results in it, one for each."""
+        return source
+
+    def to_full_llm_response(self, response: ResponseT) -> LLMResponse:
+        """Return the response as hooks with the full view see it: its text and its tool calls."""
+        return self.to_hook_llm_response(response)
+
+    def from_full_llm_response(self, hook_response: Mapping[str, Any], base: ResponseT) -> ResponseT | None:
+        """Return ``base`` with a hook's texts and calls; None if the hook says nothing about calls (HOOK-079)."""
+        return None
+
     def supports(self, request: RequestT, setting: str) -> bool:
         """Whether a request can have a setting of the hook format; any other is ignored with a warning."""
         return setting in self.SETTINGS
@@ -148,6 +173,20 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
                 request, self.from_hook_tool_config(tool_config, self.tool_config_of(request))
             )
         return request
+
+    def to_full_llm_request(self, request: RequestT) -> LLMRequest:
+        """Return the request as hooks that act see it: with system prompt, calls and results (D-142)."""
+        return {**self.to_hook_llm_request(request), "messages": View(self, request).messages}
+
+    def from_full_llm_request(self, hook_request: Mapping[str, Any], base_request: RequestT) -> RequestT:
+        """Return ``base_request`` with the changes of a hook that was shown the full view."""
+        request, others = base_request, dict(hook_request)
+        if "messages" in others:
+            view = View(self, base_request)
+            given = {"messages": others.pop("messages")}
+            wanted = answers.read_request(given, lambda: view.messages, full=True)
+            request = view.rewritten(wanted["messages"]) if "messages" in wanted else request
+        return self.from_hook_llm_request(others, request)
 
     def from_hook_tool_config(
         self, hook_tool_config: Mapping[str, Any], base_tool_config: ToolConfigT | None

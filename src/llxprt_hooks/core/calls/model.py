@@ -74,6 +74,7 @@ class ModelRequest(Generic[RequestT]):
     def __init__(self, given: RequestT, translator: TranslatorChoice) -> None:
         self.given = given
         self._choice = translator
+        self._payloads: dict[bool, Any] = {}
 
     @cached_property
     def translator(self) -> AnyTranslator:
@@ -85,17 +86,17 @@ class ModelRequest(Generic[RequestT]):
         """The request in the SDK's types; raises ``TranslationError`` for anything else."""
         return request_from(self.given, self.translator)
 
-    @cached_property
-    def payload(self) -> Any:
-        """The request in hook format."""
+    def payload(self, *, full: bool) -> Any:
+        """The request in hook format, in the view of a plan's hooks."""
+        if full not in self._payloads:
+            self._payloads[full] = self.as_sent(full=full)
+        return self._payloads[full]
+
+    def as_sent(self, *, full: bool) -> Any:
+        """The request in hook format as it is now: a program may change it when it sends it (D-13)."""
         if isinstance(self.given, HookFormat):
             return request_payload(self.given)
-        return self.translator.to_hook_llm_request(self.read)
-
-    def as_sent(self) -> Any:
-        """The request in hook format as it is now: a program may change it when it sends it (D-13)."""
-        self.__dict__.pop("payload", None)
-        return self.payload
+        return request_payload(self.read, self.translator, full=full)
 
     def changed(self, request: Any) -> ModelRequest[RequestT]:
         """Return another request of the same SDK, which its translator has made."""
@@ -110,17 +111,18 @@ class ModelResponse:
     def __init__(self, given: Any, request: ModelRequest[Any]) -> None:
         self.given = given
         self._request = request
+        self._payloads: dict[bool, Any] = {}
 
     @cached_property
     def read(self) -> Any:
         return response_from(self.given, self._request.translator)
 
-    @cached_property
-    def payload(self) -> Any:
-        """The response in hook format."""
-        if isinstance(self.given, HookFormat):
-            return response_payload(self.given)
-        return self._request.translator.to_hook_llm_response(self.read)
+    def payload(self, *, full: bool) -> Any:
+        """The response in hook format, in the view of a plan's hooks."""
+        if full not in self._payloads:
+            data = self.given if isinstance(self.given, HookFormat) else self.read
+            self._payloads[full] = response_payload(data, self._request.translator, full=full)
+        return self._payloads[full]
 
 
 async def fire_before_model_hook(
@@ -161,7 +163,7 @@ async def before_model(
     """Run the BeforeModel hooks of a plan, if there are any."""
     if plan is None:
         return BeforeModelHookResult(), ()
-    decision = await plan.fire(lambda: {"llm_request": request.payload})
+    decision = await plan.fire(lambda: {"llm_request": request.payload(full=plan.sees_all)})
     try:
         return _before_model(plan, decision, request), decision.decided_by
     except Exception as error:
@@ -174,7 +176,10 @@ async def after_model(
     """Run the AfterModel hooks of a plan, if there are any."""
     if plan is None:
         return AfterModelHookResult(response=response.given), ()
-    decision = await plan.fire(lambda: {"llm_request": request.as_sent(), "llm_response": response.payload})
+    full = plan.sees_all
+    decision = await plan.fire(
+        lambda: {"llm_request": request.as_sent(full=full), "llm_response": response.payload(full=full)}
+    )
     output = decision.final_output
     if not isinstance(output, AfterModelHookOutput):
         return AfterModelHookResult(response=response.given), ()
@@ -182,7 +187,9 @@ async def after_model(
     if isinstance(acting, AfterModelHookOutput) and acting.is_blocking_decision():
         used = _translated_or(None, lambda: acting.using(request.translator).get_refusal(response.given))
     else:
-        modified = _translated_or(None, lambda: _modified_response(output.using(request.translator), response))
+        modified = _translated_or(
+            None, lambda: _modified_response(output.using(request.translator), response, full=full)
+        )
         used = response.given if modified is None else modified
     return AfterModelHookResult(response=used, **_common(decision)), decision.decided_by
 
@@ -193,7 +200,7 @@ async def before_tool_selection(
     """Run the BeforeToolSelection hooks of a plan, if there are any."""
     if plan is None:
         return BeforeToolSelectionHookResult(), ()
-    decision = await plan.fire(lambda: {"llm_request": request.payload})
+    decision = await plan.fire(lambda: {"llm_request": request.payload(full=plan.sees_all)})
     output = decision.final_output
     if not isinstance(output, BeforeToolSelectionHookOutput):
         return BeforeToolSelectionHookResult(), ()
@@ -239,7 +246,7 @@ def _changed_request(
     for name, value in (output.hook_specific_output or {}).get("llm_request", {}).items():
         try:
             base = request.read if changed is None else changed
-            wanted = _applied({name: value}, base, request.translator, strict=plan.fail_closed)
+            wanted = _applied({name: value}, base, request.translator, plan)
             changed = changed if wanted is base else wanted
         except Exception:
             if plan.fail_closed:
@@ -248,12 +255,13 @@ def _changed_request(
     return changed
 
 
-def _applied(changes: Mapping[str, Any], base: Any, translator: AnyTranslator, *, strict: bool) -> Any:
-    """Return a request with a hook's changes; a part that cannot be applied raises if ``strict``, or is logged."""
-    if not strict:
-        return translator.from_hook_llm_request(changes, base)
+def _applied(changes: Mapping[str, Any], base: Any, translator: AnyTranslator, plan: ExecutionPlan) -> Any:
+    """Return a request with a hook's changes; a part that cannot be applied is logged, or raises (``failClosed``)."""
+    apply = translator.from_full_llm_request if plan.sees_all else translator.from_hook_llm_request
+    if not plan.fail_closed:
+        return apply(changes, base)
     with collected_problems() as problems:
-        changed = translator.from_hook_llm_request(changes, base)
+        changed = apply(changes, base)
     if problems:
         raise TranslationError(problems[0])
     return changed
@@ -263,8 +271,13 @@ _CALLS = ("call", "tool", "function")
 """Words in the names that SDKs have for a tool call."""
 
 
-def _modified_response(output: AfterModelHookOutput, response: ModelResponse) -> Any | None:
-    modified = _without_echoed_fields(output, response).get_modified_response(response.given)
+def _modified_response(output: AfterModelHookOutput, response: ModelResponse, *, full: bool) -> Any | None:
+    answer = (output.hook_specific_output or {}).get("llm_response")
+    if full and answer and not isinstance(response.given, HookFormat):
+        changed = output.translator.from_full_llm_response(_with_text(answer, response), response.read)
+        if changed is not None:
+            return None if changed is response.read else changed
+    modified = _without_echoed_fields(output, response, full=full).get_modified_response(response.given)
     if modified is not None and not isinstance(response.given, HookFormat):
         hidden = output.translator.hidden_parts(response.read)
         if calls := sum(count for kind, count in hidden.items() if any(word in kind for word in _CALLS)):
@@ -272,7 +285,19 @@ def _modified_response(output: AfterModelHookOutput, response: ModelResponse) ->
     return modified
 
 
-def _without_echoed_fields(output: AfterModelHookOutput, response: ModelResponse) -> AfterModelHookOutput:
+def _with_text(answer: Mapping[str, Any], response: ModelResponse) -> Mapping[str, Any]:
+    """Return a hook's answer whose first candidate has the changed ``text``, if the hook changed only that."""
+    shown, candidates = response.payload(full=True), answer.get("candidates")
+    is_changed = isinstance(answer.get("text"), str) and answer["text"] != shown.get("text")
+    if not is_changed or not candidates or not _repeats(candidates, shown.get("candidates")):
+        return answer
+    first = {**candidates[0], "content": {**candidates[0]["content"], "parts": [answer["text"]]}}
+    return {**answer, "candidates": [first, *candidates[1:]]}
+
+
+def _without_echoed_fields(
+    output: AfterModelHookOutput, response: ModelResponse, *, full: bool
+) -> AfterModelHookOutput:
     """Return the output without the fields in which a hook only repeats the response that it was shown.
 
     An unchanged response must keep the model's function calls, which the hook format does not have. If a hook changed
@@ -282,7 +307,7 @@ def _without_echoed_fields(output: AfterModelHookOutput, response: ModelResponse
     answer = fields.get("hookSpecificOutput", {}).get("llm_response")
     if not answer:
         return output
-    shown = response.payload
+    shown = response.payload(full=full)
     echoes_text = answer.get("text", shown.get("text")) == shown.get("text")
     echoes_candidates = "candidates" not in answer or _repeats(answer["candidates"], shown.get("candidates"))
     if echoes_text and echoes_candidates:

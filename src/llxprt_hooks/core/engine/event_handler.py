@@ -210,7 +210,9 @@ class HookEventHandler:
             self._engine.report_nothing(event_name)
             return make_empty_success_result()
         choice = translator or self._translator
-        translate = partial(event_fields, event_name, fields, choice, accept_unmarked=accept_unmarked)
+        translate = partial(
+            event_fields, event_name, fields, choice, accept_unmarked=accept_unmarked, full=plan.sees_all
+        )
         return await plan.fire(translate, base)
 
     def _unusable(self, error: Exception, stage: str, event_name: HookEventName | None) -> AggregatedHookResult:
@@ -231,23 +233,30 @@ class HookEventHandler:
 
 
 def event_fields(
-    event_name: HookEventName, fields: Mapping[str, Any], translator: TranslatorChoice, *, accept_unmarked: bool = False
+    event_name: HookEventName,
+    fields: Mapping[str, Any],
+    translator: TranslatorChoice,
+    *,
+    accept_unmarked: bool = False,
+    full: bool = False,
 ) -> dict[str, Any]:
     """The event's own fields in the form and order that hooks know; model data through the translator."""
     spec = event_name.spec
     shown = {name: fields[name] for name in spec.fields}
     for name in spec.translated_fields:
-        shown[name] = _translated_field(spec.fields[name].kind, fields[name], translator, accept_unmarked)
+        shown[name] = _translated_field(spec.fields[name].kind, fields[name], translator, accept_unmarked, full)
     if spec.matched_field:
         shown[spec.matched_field] = name_text(fields[spec.matched_field])
     return shown
 
 
-def _translated_field(kind: FieldKind, value: Any, translator: TranslatorChoice, accept_unmarked: bool) -> Any:
+def _translated_field(
+    kind: FieldKind, value: Any, translator: TranslatorChoice, accept_unmarked: bool, full: bool
+) -> Any:
     if kind is FieldKind.MODEL_REQUEST:
-        return request_payload(mark_request(value, translator) if accept_unmarked else value, translator)
+        return request_payload(mark_request(value, translator) if accept_unmarked else value, translator, full=full)
     if kind is FieldKind.MODEL_RESPONSE:
-        return response_payload(mark_response(value, translator) if accept_unmarked else value, translator)
+        return response_payload(mark_response(value, translator) if accept_unmarked else value, translator, full=full)
     return value.to_dict() if isinstance(value, ToolResult) else value
 
 

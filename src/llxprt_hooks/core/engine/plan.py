@@ -113,6 +113,7 @@ class ExecutionPlan:
         "hook_configs",
         "in_process",
         "observes_only",
+        "sees_all",
         "sequential",
         "subject",
     )
@@ -141,6 +142,8 @@ class ExecutionPlan:
         """Whether callers wait for the hooks and honor what only hooks that act can decide (D-46)."""
         self.foreign = any(config.foreign is not None for config in self.hook_configs)
         """Whether any hook speaks another dialect than our own."""
+        self.sees_all = bool(self.hook_configs) and all(config.acts for config in self.hook_configs)
+        """Whether model data is shown in the full view: an answer is in one view or the other (D-142)."""
         self.in_process = any(config.executor.in_process for config in self.hook_configs)
         """Whether any hook runs inside this process, so that its event loop matters."""
         self._engine = engine
