@@ -39,10 +39,11 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.models.openai import OpenAIResponsesModel, OpenAIResponsesModelSettings
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.tools import DeferredToolResults, ToolApproved
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RequestUsage, UsageLimits
 
-from llxprt_hooks import deny, rewrite, stop
+from llxprt_hooks import ask, deny, rewrite, stop
 from llxprt_hooks.core.engine.session import current_session
 from llxprt_hooks.integrations.pydantic_ai import HookedToolset, HooksCapability, HookStopped
 from llxprt_hooks.integrations.pydantic_ai.capability import _HookedModel
@@ -702,3 +703,119 @@ async def test_hooks_see_an_answer_that_is_made_in_the_background_once_it_is_the
             result = await Agent(model, capabilities=[capability], model_settings=settings).run("hi")
     assert (result.output, seen) == ("redacted", ["the secret"])
     assert [path.partition("?")[0] for path in server.paths] == ["/v1/responses", *["/v1/responses/resp_1"] * 2]
+
+
+# Hooks that act.
+
+
+def _asking(**fields: Any) -> tuple[HooksCapability, list[str], Any]:
+    """Return hooks that ask before each tool, what the tool wrote, and a model that calls it."""
+    capability = HooksCapability(profile="full", **fields)
+    capability.hooks.on("BeforeTool", lambda payload: ask("sure?"))
+    written: list[str] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        if any(isinstance(part, ToolReturnPart) for part in messages[-1].parts):
+            return ModelResponse(parts=[TextPart("done")])
+        return ModelResponse(parts=[ToolCallPart("write", {"path": "a.txt"}, "call-1")])
+
+    return capability, written, FunctionModel(answer)
+
+
+async def _deferred(capability: HooksCapability, written: list[str], model: Any, answers: list[Any]) -> list[Any]:
+    """Run an agent whose program answers deferred calls; return the outputs."""
+    agent: Agent[None, Any] = Agent(model, output_type=[str, DeferredToolRequests], capabilities=[capability])
+    agent.tool_plain(_written_to(written))
+    result = await agent.run("go", conversation_id="c")
+    outputs = [result.output]
+    for given in answers:
+        results = given(result.output)
+        result = await agent.run(
+            message_history=result.all_messages(), deferred_tool_results=results, conversation_id="c"
+        )
+        outputs.append(result.output)
+    return outputs
+
+
+async def test_a_hook_that_asks_defers_the_call() -> None:
+    capability, written, model = _asking()
+    first, last = await _deferred(
+        capability, written, model, [lambda requests: DeferredToolResults(approvals={"call-1": True})]
+    )
+    assert isinstance(first, DeferredToolRequests)
+    assert first.metadata["call-1"]["llxprt_hooks"]["reason"] == "sure?"
+    assert (written, last) == (["a.txt"], "done")
+
+
+async def test_a_call_that_a_person_denies_does_not_run() -> None:
+    capability, written, model = _asking()
+    _, last = await _deferred(
+        capability, written, model, [lambda requests: DeferredToolResults(approvals={"call-1": False})]
+    )
+    assert (written, last) == ([], "done")
+
+
+async def test_an_approval_of_other_arguments_is_asked_about_again() -> None:
+    capability, written, model = _asking()
+    other = ToolApproved(override_args={"path": "b.txt"})
+    _, again = await _deferred(
+        capability, written, model, [lambda requests: DeferredToolResults(approvals={"call-1": other})]
+    )
+    assert isinstance(again, DeferredToolRequests)
+    assert written == []
+
+
+@pytest.mark.parametrize("returned", [True, False])
+async def test_another_process_needs_the_metadata_of_the_request(returned: bool) -> None:
+    capability, written, model = _asking()
+
+    def approve(requests: DeferredToolRequests) -> DeferredToolResults:
+        capability._questions.close(("c", "call-1"))  # as in a process that has not asked
+        return DeferredToolResults(approvals={"call-1": True}, metadata=requests.metadata if returned else {})
+
+    await _deferred(capability, written, model, [approve])
+    assert written == (["a.txt"] if returned else [])
+
+
+async def test_nobody_is_asked_by_an_agent_that_cannot_defer_calls() -> None:
+    capability, written, model = _asking()
+    agent = Agent(model, capabilities=[capability])
+    agent.tool_plain(_written_to(written))
+    result = await agent.run("go")
+    [part] = [part for message in result.all_messages() for part in message.parts if isinstance(part, ToolReturnPart)]
+    assert "nobody could be asked" in part.model_response_str()
+    assert "DeferredToolRequests" in part.model_response_str()
+    assert written == []
+
+
+def _written_to(written: list[str]) -> Callable[[str], str]:
+    def write(path: str) -> str:
+        written.append(path)
+        return f"wrote {path}"
+
+    return write
+
+
+async def test_a_refused_prompt_is_not_in_the_conversation() -> None:
+    capability = HooksCapability(profile="full")
+    capability.hooks.on("BeforeAgent", lambda payload: deny("no keys") if "sk-" in payload["prompt"] else None)
+    seen: list[str] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        seen.append(repr(messages))
+        return ModelResponse(parts=[TextPart("hello")])
+
+    agent = Agent(FunctionModel(answer), capabilities=[capability])
+    refused = await agent.run("my key is sk-1")
+    assert (refused.output, seen) == ("no keys", [])
+    assert (await agent.run("hi", message_history=refused.all_messages())).output == "hello"
+    assert "sk-1" not in seen[0]
+
+
+async def test_the_program_is_told_that_the_conversation_should_be_cleared() -> None:
+    capability = HooksCapability(profile="full")
+    capability.hooks.on("AfterAgent", lambda payload: {"hookSpecificOutput": {"clearContext": True}})
+    result = await Agent(Script("hello").model, capabilities=[capability]).run("hi")
+    last = result.all_messages()[-1]
+    assert isinstance(last, ModelResponse)
+    assert (last.metadata or {})["llxprt_hooks"] == {"clear_context": True}

@@ -46,7 +46,12 @@ if TYPE_CHECKING:
 class PydanticAIDriver(Driver):
     """Runs a scenario through an agent of pydantic-ai, whose model is scripted."""
 
-    impossible: ClassVar = {"pre_compress": HookEventName.PRE_COMPRESS}
+    acts = True
+    impossible: ClassVar = {
+        "pre_compress": HookEventName.PRE_COMPRESS,
+        "acting_compression_blocked": HookEventName.PRE_COMPRESS,
+        "acting_permission": HookEventName.BEFORE_TOOL,
+    }
 
     def run(self, scenario: Scenario) -> Outcome:
         outcome = Outcome(runs=scenario.tools.runs)
@@ -56,7 +61,10 @@ class PydanticAIDriver(Driver):
     async def _converse(self, scenario: Scenario, outcome: Outcome) -> None:
         told = _Model(scenario, outcome)
         capability = HooksCapability.load(
-            scenario.project.root, aliases=scenario.aliases, resolve_model=lambda name: told.named(name)
+            scenario.project.root,
+            aliases=scenario.aliases,
+            approver=scenario.approver,
+            resolve_model=lambda name: told.named(name),
         )
         tools = [Tool(function, requires_approval=scenario.approval) for function in scenario.tools.functions]
         agent = Agent(

@@ -62,6 +62,10 @@ NOT_HONORED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
     **{name: {} for name in UNSUPPORTED},
     "openai-agents": {HookEventName.AFTER_AGENT: "a streamed run cannot be continued or stopped after its end"},
     "adk": {HookEventName.AFTER_AGENT: "a plugin cannot continue or stop a run that has ended"},
+    "pydantic-ai": {
+        HookEventName.AFTER_AGENT: "the program keeps the conversation, so `clearContext` is only in the last answer's "
+        "metadata, and `run_stream` ends with its answer"
+    },
 }
 """For each integration, the events at which hooks that act cannot have all their effects, with the reason."""
 

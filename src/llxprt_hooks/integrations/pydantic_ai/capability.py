@@ -12,29 +12,43 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
+from pydantic_ai import ModelRequestNode
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import AgentRunError, ToolFailed
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturn
+from pydantic_ai.exceptions import AgentRunError, ApprovalRequired, CallDeferred, ToolFailed
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturn,
+    UserPromptPart,
+)
 from pydantic_ai.models import CompletedStreamedResponse, Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import DeferredToolRequests
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_ai.usage import RequestUsage
+from pydantic_graph import End
 
 from llxprt_hooks.config import Config
 from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.engine.session import StopRequested, current_session
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
+from llxprt_hooks.integrations.approvals import OpenQuestions
 from llxprt_hooks.integrations.base import (
     Integration,
     argument_as_json,
     as_json,
     in_session,
     json_result,
+    log,
     marks_of,
     reason_instead,
     with_changes,
 )
+from llxprt_hooks.integrations.pydantic_ai.acting import ASKED_BEFORE, Deferred, Turn, mark_end
 from llxprt_hooks.integrations.pydantic_ai.translator import (
     MARK,
     PydanticAIRequest,
@@ -43,12 +57,12 @@ from llxprt_hooks.integrations.pydantic_ai.translator import (
     mapping,
     text_of_content,
 )
-from llxprt_hooks.integrations.unsupported import UNSUPPORTED
+from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED, lost_effects
 
 if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestContext
     from pydantic_ai.run import AgentRunResult
-    from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext, ToolDefinition
+    from pydantic_ai.tools import DeferredToolResults, RunContext, ToolDefinition
 
     from llxprt_hooks.core.calls.model_call import HookedModelCall, ModelCallResult
     from llxprt_hooks.core.engine.session import Session
@@ -89,6 +103,8 @@ class HooksCapability(Integration, AbstractCapability[Any]):
     """
 
     unsupported = UNSUPPORTED["pydantic-ai"]
+    not_honored = NOT_HONORED["pydantic-ai"]
+    suspensions = (ApprovalRequired, CallDeferred)
 
     def __init__(
         self,
@@ -109,6 +125,9 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         self._session: Session | None = None
         """The session of the run that this instance belongs to."""
         self._is_nested = False
+        self._turn: Turn | None = None
+        """What the run works on; None in a run inside of another one."""
+        self._questions = OpenQuestions()
 
     @classmethod
     def from_spec(cls, project_dir: str = ".", **options: Any) -> HooksCapability:
@@ -133,16 +152,41 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         return run
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Callable[[], Any]) -> AgentRunResult[Any]:
-        is_observed = self._session is not None and not self._is_nested
         prompt = text_of_content(ctx.prompt)
         with in_session(self._session):
-            if is_observed:
-                self.hooks.observe(HookEventName.BEFORE_AGENT, prompt=prompt)
+            if self._session is not None and not self._is_nested:
+                self._turn = Turn(prompt, await self.hooks.before_turn(prompt))
             result: AgentRunResult[Any] = await handler()
-            if is_observed:
-                answer = _as_text(result.output)
-                self.hooks.observe(HookEventName.AFTER_AGENT, prompt=prompt, prompt_response=answer)
+            if self._turn is not None and not self._turn.is_over:
+                next_prompt = await self._end_turn(self._turn, result.output, ctx.messages)
+                if next_prompt is not None:
+                    log.warning("AfterAgent: the agent cannot continue after an answer that `run_stream` has streamed")
         return result
+
+    async def wrap_node_run(self, ctx: RunContext[Any], *, node: Any, handler: Callable[[Any], Any]) -> Any:
+        """Continue with another prompt instead of the end of the run, if a hook that acts says so."""
+        following = await handler(node)
+        turn = self._turn
+        if turn is None or not isinstance(following, End) or not self.acts(HookEventName.AFTER_AGENT):
+            return following
+        with in_session(self._session):
+            next_prompt = await self._end_turn(turn, following.data.output, ctx.messages)
+        turn.is_over = next_prompt is None
+        return following if next_prompt is None else ModelRequestNode(ModelRequest([UserPromptPart(next_prompt)]))
+
+    async def _end_turn(self, turn: Turn, output: Any, messages: list[ModelMessage]) -> str | None:
+        """Run the AfterAgent hooks on the answer of a run; return the prompt that they want it to continue with."""
+        session = self._session
+        if session is None or turn.start.reason is not None or isinstance(output, DeferredToolRequests):
+            return None
+        end = await self.hooks.after_turn(turn.asked, _as_text(output), session.continuations > 0)
+        mark_end(end, messages)
+        if end.next_prompt is None or session.stop_reason is not None:
+            return None
+        turn.asked = end.next_prompt
+        if end.clear_context:
+            messages.clear()
+        return end.next_prompt
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
         # Hooks of a model may stop a run while its tools run.
@@ -153,7 +197,10 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         return hooked
 
     def get_wrapper_model(self, model: Model) -> Model | None:
-        is_hooked = self._session is not None and self.model_plans(self._session) is not None
+        if self._session is None:
+            return None
+        starts = (HookEventName.BEFORE_AGENT, HookEventName.SESSION_START)
+        is_hooked = self.model_plans(self._session) is not None or self.acts(*starts)
         return _HookedModel(model, self) if is_hooked else None
 
     async def before_tool_validate(
@@ -170,6 +217,8 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
         if self._session is not None:
+            if lost := lost_effects(ASKED_BEFORE, self.hooks):
+                log.warning(lost)
             with self._session.active():
                 for call in requests.approvals:
                     self.observe_approval(call.tool_name, call.args_as_dict())
@@ -246,9 +295,17 @@ class HookedToolset(WrapperToolset[Any]):
         def show(outcome: Any) -> ToolResult:
             return json_result(outcome.return_value if isinstance(outcome, ToolReturn) else outcome)
 
-        outcome, result, refused = await self.hooks.run_tool(name, shown, run, show, self.hooks._session)
+        asking = Deferred(self.hooks._questions, ctx)
+        outcome, result, refused = await self.hooks.run_tool(
+            name, shown, run, show, self.hooks._session, tool_use_id=ctx.tool_call_id, approver=asking
+        )
+        asking.close()
         if refused is not None:
             raise ToolFailed(_as_text(refused.llm_content))
+        if result is not None and result.replaced:
+            if result.error is not None:
+                raise ToolFailed(_as_text(result.llm_content))
+            outcome = result.llm_content
         return outcome if result is None else _with_additions(outcome, result)
 
 
@@ -381,9 +438,10 @@ class _HookedModel(WrapperModel):
         """Run the hooks before a request; return an answer if the model is not to be called."""
         request = PydanticAIRequest(self.wrapped, messages, settings, parameters)
         capability = self._capability
+        refused = None if capability._turn is None else capability._turn.apply(messages)
         with in_session(capability._session):
             call = capability.hooks.model_call(request, translator=capability._shown_to_hooks)
-            result = await call.before()
+            result = await call.before() if refused is None else refused
         return call, None if result is None else self._answer(result, request)
 
     async def _finish(self, call: HookedModelCall[PydanticAIRequest], response: ModelResponse) -> ModelResponse:
