@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from mcp_types import ContentBlock, TextContent
 
 from llxprt_hooks.events import HookEventName
-from tests.integrations.contract import EFFECTS, WROTE_NOTE, Call, Check, Driver, Outcome, Scenario
+from tests.integrations.contract import EFFECTS, WROTE_NOTE, Call, Check, Driver, Outcome, Scenario, ran_normally
 
 CallTool = Callable[[str, dict[str, Any]], Awaitable[Sequence[ContentBlock]]]
 """Call a tool; return its content."""
@@ -43,7 +44,36 @@ def context_follows_text(scenario: Scenario, outcome: Outcome) -> None:
     assert outcome.results[0].endswith("run the tests")
 
 
+# Hooks that act: a server sees no later request of a model, and has no question of its own.
+
+
+def is_full(scenario: Scenario) -> bool:
+    settings = json.loads(scenario.project.project_file.read_text())
+    return bool(settings["hooksConfig"].get("profile") == "full")
+
+
+def replaced_by(text: str) -> Check:
+    def check(scenario: Scenario, outcome: Outcome) -> None:
+        assert (text in outcome.results[0]) is is_full(scenario)
+        assert len(outcome.runs) == 1
+        assert not is_full(scenario) or not any(own in outcome.results[0] for own in ("wrote", "secret", "no such key"))
+
+    return check
+
+
+def duration_without_an_id(scenario: Scenario, outcome: Outcome) -> None:
+    """MCP has no id that a call's model or agent would know."""
+    ran_normally(outcome)
+    [before], [after] = scenario.project.payloads("before"), scenario.project.payloads("after")
+    assert ("tool_use_id" in before, "duration_ms" in after) == (False, is_full(scenario))
+
+
 PARTIAL: dict[str, Check] = {
+    "acting_permission": lambda scenario, outcome: ran_normally(outcome),
+    "acting_result_blocked": replaced_by("not for you"),
+    "acting_result_object": replaced_by("something"),
+    "acting_failure_replaced": replaced_by("nothing found"),
+    "acting_tool_payloads": duration_without_an_id,
     "before_tool_stops": later_calls_are_refused,
     "after_tool_stops": later_calls_are_refused,
     "after_tool_suppresses": result_is_for_the_model,
@@ -63,6 +93,14 @@ PREFIXES = {
     "session_end": HookEventName.SESSION_END,
     "pre_compress": HookEventName.PRE_COMPRESS,
     "notification": HookEventName.NOTIFICATION,
+    "acting_prompt": HookEventName.BEFORE_AGENT,
+    "acting_session": HookEventName.SESSION_START,
+    "acting_continuation": HookEventName.AFTER_AGENT,
+    "acting_answer_stops": HookEventName.AFTER_AGENT,
+    "acting_context_cleared": HookEventName.AFTER_AGENT,
+    "acting_compression": HookEventName.PRE_COMPRESS,
+    "acting_model_answer_blocked": HookEventName.AFTER_MODEL,
+    "acting_model_answered": HookEventName.BEFORE_MODEL,
 }
 IMPOSSIBLE = {
     effect.name: event for effect in EFFECTS for prefix, event in PREFIXES.items() if effect.name.startswith(prefix)
@@ -72,6 +110,7 @@ IMPOSSIBLE = {
 class McpDriver(Driver):
     """Runs the calls of a scenario through a server of tools."""
 
+    acts = True
     partial: ClassVar[dict[str, Check]] = PARTIAL
     impossible: ClassVar[dict[str, HookEventName]] = IMPOSSIBLE
 

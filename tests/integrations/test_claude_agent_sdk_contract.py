@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +13,7 @@ from claude_agent_sdk import (
     ClaudeAgentOptions,
     ClaudeSDKClient,
     PermissionResultAllow,
+    PermissionResultDeny,
     ResultMessage,
     StreamEvent,
     TextBlock,
@@ -20,12 +22,17 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
+from llxprt_hooks.config import Config
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.claude_agent_sdk import hooked
 from tests.integrations.claude_support import PREFIX, offline, text_of, tool_server
 from tests.integrations.contract import (
     EFFECTS,
+    NOTE,
     SHELL,
     TOOL_NAMES,
+    WROTE_NOTE,
+    Call,
     Check,
     Driver,
     Effect,
@@ -33,13 +40,16 @@ from tests.integrations.contract import (
     Request,
     Scenario,
     ToolRun,
+    acting,
     calls_of,
     check,
     check_declarations,
     ran_normally,
+    specific,
 )
 from tests.support.api_server import APIServer
 from tests.support.api_server import Call as ModelCall
+from tests.support.processes import until
 
 if TYPE_CHECKING:
     from tests.support.project import Project
@@ -90,6 +100,40 @@ def _ids_of_the_program(scenario: Scenario, outcome: Outcome) -> None:
     assert len(ids.pop()) == 36
 
 
+def _is_full(scenario: Scenario) -> bool:
+    settings = json.loads(scenario.project.project_file.read_text())
+    return bool(settings["hooksConfig"].get("profile") == "full")
+
+
+def _context_beside_the_prompt(scenario: Scenario, outcome: Outcome) -> None:
+    """The program shows it to the model in a reminder of its own."""
+    is_full = _is_full(scenario)
+    context = ("It is Monday.", "Tests are in tests/.")
+    assert any(text in outcome.requests[0].text for text in context) is is_full
+    assert outcome.text == "hello"
+
+
+def _continued_by_feedback(scenario: Scenario, outcome: Outcome) -> None:
+    """The program puts words of its own before the reason."""
+    is_full = _is_full(scenario)
+    assert outcome.text == ("second" if is_full else "first")
+    until(lambda: bool(scenario.project.payloads()))
+    actives = [payload["stop_hook_active"] for payload in scenario.project.payloads()]
+    assert actives == ([False, True] if is_full else [False])
+    assert not is_full or "run the tests" in outcome.requests[1].text
+
+
+def _compression_blocked_by_hand(scenario: Scenario, outcome: Outcome) -> None:
+    assert [payload["trigger"] for payload in scenario.project.payloads()] == ["manual"]
+
+
+def _context_beside_the_result(scenario: Scenario, outcome: Outcome) -> None:
+    is_full = _is_full(scenario)
+    assert outcome.results == ["redacted" if is_full else "wrote a.txt"]
+    assert "by the guard" in outcome.requests[1].text
+    assert ("wrote a.txt" in outcome.requests[1].text) is not is_full
+
+
 class ClaudeDriver(Driver):
     """A conversation with the program of the SDK, whose tools are functions of this process."""
 
@@ -105,7 +149,21 @@ class ClaudeDriver(Driver):
         "selection_holds_for_none": _answer_is_text,
         "pre_compress": _compressed_by_hand,
         "session_ids": _ids_of_the_program,
+        "acting_prompt_context": _context_beside_the_prompt,
+        "acting_session_context": _context_beside_the_prompt,
+        "acting_continuation": _continued_by_feedback,
+        "acting_compression_blocked": _compression_blocked_by_hand,
+        "acting_result_text": _context_beside_the_result,
     }
+    impossible: ClassVar[Mapping[str, HookEventName]] = {
+        "acting_context_cleared": HookEventName.AFTER_AGENT,
+        "acting_failure_replaced": HookEventName.AFTER_TOOL,
+    }
+    acts = True
+
+    def __init__(self, user: Any = None) -> None:
+        self.user = user
+        """Whom the program asks."""
 
     def run(self, scenario: Scenario) -> Outcome:
         with APIServer().running() as server:
@@ -122,13 +180,15 @@ class ClaudeDriver(Driver):
         async def allow(*_: Any) -> PermissionResultAllow:
             return PermissionResultAllow()
 
+        can_use_tool = self.user or (allow if scenario.approval else None)
+
         options = ClaudeAgentOptions(
             cwd=scenario.project.root,
             env=offline(server.url, scenario.project.home),
             mcp_servers={"t": tool_server(scenario.tools)},
             tools=[],
             allowed_tools=[] if scenario.approval else [PREFIX + name for name in names],
-            can_use_tool=allow if scenario.approval else None,
+            can_use_tool=can_use_tool,
             setting_sources=[],
             system_prompt=scenario.system_prompt,
             model="model-1",
@@ -136,7 +196,8 @@ class ClaudeDriver(Driver):
             include_partial_messages=scenario.stream,
         )
         aliases = {PREFIX + name: scenario.aliases.get(name, name) for name in names}
-        async with hooked(options, aliases=aliases) as options, ClaudeSDKClient(options) as client:
+        config = Config.load(scenario.project.root, approver=scenario.approver)
+        async with hooked(options, config, aliases=aliases) as options, ClaudeSDKClient(options) as client:
             await self._converse(client, scenario.prompt, outcome)
             if scenario.compress:
                 await self._converse(client, "/compact", Outcome())
@@ -160,6 +221,8 @@ class ClaudeDriver(Driver):
                 outcome.shown.append(message.event["delta"].get("text", ""))
             elif isinstance(message, ResultMessage) and message.is_error:
                 outcome.error = RuntimeError(str(message.result or message.errors))
+            elif isinstance(message, ResultMessage):
+                outcome.text = outcome.text or message.result or ""
         outcome.results += [result for _, results in calls for result in results]
 
 
@@ -197,6 +260,25 @@ def _request(body: dict[str, Any]) -> Request:
 @pytest.mark.parametrize("effect", EFFECTS, ids=str)
 def test_contract(effect: Effect, sandbox: Project, caplog: pytest.LogCaptureFixture) -> None:
     check(effect, ClaudeDriver(), sandbox, caplog)
+
+
+@pytest.mark.filterwarnings("ignore::claude_agent_sdk.types.CanUseToolShadowedWarning")
+@pytest.mark.parametrize("answer", [PermissionResultAllow(), PermissionResultDeny(message="not today"), None])
+def test_a_hook_asks_by_the_programs_permission(answer: Any, sandbox: Project) -> None:
+    """Also about a tool that the program allows. Without a callback there is nobody to ask."""
+    rewritten = specific(tool_input={"file_path": "a.txt"})
+    acting(sandbox, True, BeforeTool=sandbox.hook(says={"decision": "ask", "reason": "sure?", **rewritten}))
+    sandbox.approve()
+    asked: list[Any] = []
+
+    async def user(name: str, arguments: dict[str, Any], context: Any) -> Any:
+        asked.append(arguments)
+        return answer
+
+    call = Call("write_file", {"file_path": "b.txt", "content": "hello"})
+    outcome = ClaudeDriver(answer and user).run(Scenario(project=sandbox, turns=[call, "done"]))
+    assert asked == ([dict(NOTE.args)] if answer else [])
+    assert outcome.runs == (WROTE_NOTE if isinstance(answer, PermissionResultAllow) else [])
 
 
 def test_declared_gaps() -> None:

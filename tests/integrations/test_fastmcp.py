@@ -32,7 +32,7 @@ class FastMcpDriver(McpDriver):
         return asyncio.run(self._run(scenario))
 
     async def _run(self, scenario: Scenario) -> Outcome:
-        middleware = HooksMiddleware.load(scenario.project.root, aliases=scenario.aliases)
+        middleware = HooksMiddleware.load(scenario.project.root, aliases=scenario.aliases, approver=scenario.approver)
         async with Client(server_of(scenario.tools, middleware)) as client:
             return await self.run_calls(scenario, calling(client))
 

@@ -30,8 +30,10 @@ from tests.integrations.contract import (
     Tools,
     check,
     check_declarations,
+    ran_normally,
+    was_blocked,
 )
-from tests.integrations.mcp_driver import IMPOSSIBLE, POSSIBLE, CallTool, McpDriver, text_of
+from tests.integrations.mcp_driver import IMPOSSIBLE, POSSIBLE, CallTool, McpDriver, is_full, text_of
 from tests.support.project import SCRIPTS, Project
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class MiddlewareDriver(McpDriver):
         return asyncio.run(self._run(scenario))
 
     async def _run(self, scenario: Scenario) -> Outcome:
-        middleware = HooksMiddleware.load(scenario.project.root, aliases=scenario.aliases)
+        middleware = HooksMiddleware.load(scenario.project.root, aliases=scenario.aliases, approver=scenario.approver)
         async with Client(server_of(scenario.tools, middleware), mode=self.mode) as client:
             return await self.run_calls(scenario, calling(client))
 
@@ -65,6 +67,14 @@ def does_not_start(scenario: Scenario, outcome: Outcome) -> None:
     assert "not approved" in outcome.said
 
 
+def nobody_answers(scenario: Scenario, outcome: Outcome) -> None:
+    """The proxy is a program without an approver; it asks its client, which cannot ask anybody here."""
+    if is_full(scenario):
+        was_blocked(outcome, "nobody could be asked")
+    else:
+        ran_normally(outcome)
+
+
 def behind_proxy(project: Project, runs: Path, *options: str) -> StdioServerParameters:
     return StdioServerParameters(
         command=str(SCRIPTS / "llxprt-hooks"),
@@ -76,7 +86,12 @@ def behind_proxy(project: Project, runs: Path, *options: str) -> StdioServerPara
 class ProxyDriver(McpDriver):
     """A server in another process, with the proxy before it."""
 
-    partial: ClassVar[dict[str, Check]] = {**McpDriver.partial, "hooks_not_approved": does_not_start}
+    partial: ClassVar[dict[str, Check]] = {
+        **McpDriver.partial,
+        "hooks_not_approved": does_not_start,
+        "acting_question_yes": nobody_answers,
+        "acting_question_no": nobody_answers,
+    }
 
     def __init__(self, mode: Mode, user: User | None = None) -> None:
         self.mode: Mode = mode

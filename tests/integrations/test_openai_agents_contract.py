@@ -142,7 +142,8 @@ class _Model(Model):
         return ModelResponse(output=self._answer(kwargs), usage=Usage(), response_id="r1")
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        output = [item.model_dump() for item in self._answer(kwargs)]
+        given = dict(zip(("system_instructions", "input", "model_settings", "tools"), args, strict=False))
+        output = [item.model_dump() for item in self._answer({**given, **kwargs})]
         response = {**TRANSLATOR.blank_response({"model": self._name}), "output": output, "status": "completed"}
         for event in TRANSLATOR.wire.events(response):
             if event["type"] != "response.output_text.delta":

@@ -29,7 +29,7 @@ from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.base import ConfigFields, Integration, ToolCallHalves, from_extra
-from llxprt_hooks.integrations.unsupported import UNSUPPORTED
+from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.settings.other_agents import CLAUDE_TOOLS
 
 with from_extra("claude-agent-sdk"):
@@ -38,6 +38,7 @@ with from_extra("claude-agent-sdk"):
 if TYPE_CHECKING:
     from claude_agent_sdk.types import HookEvent
 
+    from llxprt_hooks.core.calls.approval import ApprovalRequest
     from llxprt_hooks.core.engine.session import Session
 
 ToolNames = Literal["claude", "llxprt"]
@@ -47,6 +48,12 @@ _TIMEOUT = 24 * 3600.0
 _MAX_CALLS = 1000
 _VARIABLE = "ANTHROPIC_BASE_URL"
 _OTHER_PROVIDERS = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")
+
+_TEXTS = ("stdout", "stderr", "content", "result", "output", "text")
+"""Where the program's own tools have their text."""
+_NOT_REPLACED = "A hook replaced the result of {}, but Claude Code has no place for it, so the agent stops."
+_UNSEEN = {"suppressOriginalPrompt": True}
+"""The reason is shown without the prompt that was refused."""
 
 _ALIASES = {tool: name for tool, name in CLAUDE_TOOLS.items() if name is not None}
 """The tool names of our own agent."""
@@ -112,6 +119,7 @@ class ClaudeHooks(Integration):
     """The hooks of a configuration, as callbacks of the SDK."""
 
     unsupported = UNSUPPORTED["claude-agent-sdk"]
+    not_honored = NOT_HONORED["claude-agent-sdk"]
 
     def __init__(
         self,
@@ -169,7 +177,15 @@ class ClaudeHooks(Integration):
         names = self._arguments.get(name, {})
         if (same := _same_name(given["tool_input"], names)) is not None:
             return _denied(f"The arguments {same} of {name} are one argument for hooks: give only one of them.")
-        call = ToolCallHalves(self, name, self._renamed(given), session)
+        asked: list[ApprovalRequest] = []
+
+        def ask(request: ApprovalRequest) -> bool:
+            asked.append(request)  # the SDK's program asks, before it runs the tool
+            return True
+
+        call = ToolCallHalves(
+            self, name, self._renamed(given), session, tool_use_id=given.get("tool_use_id"), approver=ask
+        )
         if (refused := await call.before()) is not None:
             return _denied(str(refused.llm_content), refused.stop_reason)
         real_names = {shown: real for real, shown in names.items()}
@@ -178,9 +194,8 @@ class ClaudeHooks(Integration):
                 f"A hook gave {name} the arguments {same}, which are one argument: it must give one of them."
             )
         self._calls.add(given, call)
-        if call.changed is None:
-            return {}
-        return _output("PreToolUse", {"updatedInput": _with_names(call.changed, real_names)})
+        changed = {} if call.changed is None else {"updatedInput": _with_names(call.changed, real_names)}
+        return _output("PreToolUse", {**_permission(call, asked), **changed})
 
     async def _after_tool(self, given: Any) -> dict[str, Any]:
         content = _content(given["tool_response"])
@@ -196,10 +211,45 @@ class ClaudeHooks(Integration):
             return {}
         call.hooked.input = self._renamed(given)  # the user may have changed it after the hooks
         result = await call.after(outcome)
-        return _output(given["hook_event_name"], _context(result), result.stop_reason)
+        return _after_output(given, result)
 
     def _renamed(self, given: Any) -> dict[str, Any]:
         return _with_names(given["tool_input"], self._arguments.get(given["tool_name"], {}))
+
+    # Prompts, answers and compaction, which hooks that act decide about.
+
+    async def _prompted(self, given: Any) -> dict[str, Any]:
+        prompt = given["prompt"]
+        self._prompts[self.sessions.begin(given["session_id"])] = prompt
+        session = self._session(given)
+        with session.active():
+            start = await self.hooks.before_turn(prompt)
+        if start.should_stop:
+            session.stop_reason = start.stop_reason
+            return _output("UserPromptSubmit", {}, start.stop_reason)
+        if start.blocked:
+            return {"decision": "block", "reason": start.reason or "", **_output("UserPromptSubmit", _UNSEEN)}
+        added = start.prompt.removeprefix(prompt).strip()
+        return _output("UserPromptSubmit", {"additionalContext": added} if added else {})
+
+    async def _answered(self, given: Any) -> dict[str, Any]:
+        session = self._session(given)
+        stopped, prompt = session.stop_reason, self._prompts.get(session, "")
+        with session.active():
+            answer = given.get("last_assistant_message") or ""
+            end = await self.hooks.after_turn(prompt, answer, given["stop_hook_active"])
+        if stopped is not None or (end.should_stop and end.stop_reason is not None):
+            session.stop_reason = stopped or end.stop_reason
+            return {} if stopped is not None else _output("Stop", {}, end.stop_reason)
+        if end.next_prompt is None:
+            return {}
+        self._prompts[session] = end.next_prompt
+        return {"decision": "block", "reason": end.next_prompt}
+
+    async def _compacting(self, given: Any) -> dict[str, Any]:
+        with self._session(given).active():
+            reason = await self.hooks.before_compression(given["trigger"])
+        return {} if reason is None else {"decision": "block", "reason": reason}
 
     # Events that nobody waits for.
 
@@ -217,22 +267,6 @@ class ClaudeHooks(Integration):
         return self._observe(
             given, HookEventName.NOTIFICATION, notification_type=kind, message=message, details=details
         )
-
-    async def _prompted(self, given: Any) -> dict[str, Any]:
-        self._prompts[self.sessions.begin(given["session_id"])] = given["prompt"]
-        return self._observe(given, HookEventName.BEFORE_AGENT, prompt=given["prompt"])
-
-    async def _answered(self, given: Any) -> dict[str, Any]:
-        return self._observe(
-            given,
-            HookEventName.AFTER_AGENT,
-            prompt=self._prompts.get(self._session(given), ""),
-            prompt_response=given.get("last_assistant_message") or "",
-            stop_hook_active=given["stop_hook_active"],
-        )
-
-    async def _compacting(self, given: Any) -> dict[str, Any]:
-        return self._observe(given, HookEventName.PRE_COMPRESS, trigger=given["trigger"])
 
     def _observe(self, given: Any, event: HookEventName, **fields: Any) -> dict[str, Any]:
         with self._session(given).active():
@@ -294,6 +328,54 @@ def _output(event: str, specific: dict[str, Any], stop_reason: str | None = None
 def _denied(reason: str, stop_reason: str | None = None) -> dict[str, Any]:
     decision = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     return _output("PreToolUse", decision, stop_reason)
+
+
+def _permission(call: ToolCallHalves, asked: list[ApprovalRequest]) -> dict[str, Any]:
+    """Return what hooks that act say about the program's own question: it asks, or need not ask."""
+    if asked:
+        return {"permissionDecision": "ask", "permissionDecisionReason": asked[0].reason}
+    return {"permissionDecision": "allow"} if call.hooked.is_approved else {}
+
+
+def _after_output(given: Any, result: ToolResult) -> dict[str, Any]:
+    """Return what hooks say about a result. If they replaced it and the program would not take that, it has to stop."""
+    event = given["hook_event_name"]
+    if not result.replaced or event != "PostToolUse":  # nothing takes the place of a tool's failure
+        return _output(event, _context(result), result.stop_reason)
+    final = _in_shape(given["tool_response"], result.own_content)
+    if final is None:
+        return _output(event, _context(result), result.stop_reason or _NOT_REPLACED.format(given["tool_name"]))
+    return _output(event, {**_context(result), "updatedToolOutput": final}, result.stop_reason)
+
+
+def _in_shape(response: Any, content: Any) -> Any:
+    """Return other content in the shape of a tool's response: the program ignores another one. None if it has no place.
+
+    >>> _in_shape({"stdout": "a", "stderr": "b", "interrupted": False}, "hidden")
+    {'stdout': 'hidden', 'stderr': '', 'interrupted': False}
+    >>> _in_shape({"file": {"filePath": "a", "content": "b"}}, "hidden")
+    {'file': {'filePath': 'a', 'content': 'hidden'}}
+    """
+    if isinstance(content, Mapping) and isinstance(response, Mapping):
+        return dict(content) if content.keys() == response.keys() else None
+    text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    if isinstance(response, str):
+        return text
+    if isinstance(response, list):
+        return [{"type": "text", "text": text}]
+    left = [text]
+    shaped = _with_text(response, left)
+    return None if left else shaped
+
+
+def _with_text(value: Any, left: list[str]) -> Any:
+    """Return a response whose first text is the one that is left, and whose others are empty."""
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        name: (left.pop() if left else "") if name in _TEXTS and isinstance(part, str) else _with_text(part, left)
+        for name, part in value.items()
+    }
 
 
 def _context(result: ToolResult) -> dict[str, Any]:

@@ -60,6 +60,10 @@ UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
 
 NOT_HONORED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
     **{name: {} for name in UNSUPPORTED},
+    "claude-agent-sdk": {
+        HookEventName.AFTER_AGENT: "the SDK cannot clear its conversation",
+        HookEventName.AFTER_TOOL: "the SDK does not replace the error of a tool that failed",
+    },
     "openai-agents": {HookEventName.AFTER_AGENT: "a streamed run cannot be continued or stopped after its end"},
     "adk": {HookEventName.AFTER_AGENT: "a plugin cannot continue or stop a run that has ended"},
     "pydantic-ai": {
