@@ -65,6 +65,30 @@ async def test_the_folder_is_private_and_its_name_is_not_the_session_s(home: Pat
         assert "escape" not in folder.name
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("place", ["link", "session", "sessions", "writable"])
+async def test_no_other_user_can_prepare_the_folder(
+    home: Path, tmp_path_factory: pytest.TempPathFactory, caplog: pytest.LogCaptureFixture, place: str
+) -> None:
+    folder = Path(session_memory.folder_of("known"))
+    folder.parent.mkdir(parents=True, mode=0o700)
+    if place == "link":
+        folder.symlink_to(tmp_path_factory.mktemp("elsewhere"))
+    else:
+        folder.mkdir()
+    stranger = {"link": folder, "session": folder, "sessions": folder.parent}.get(place)
+    if stranger is not None:
+        os.chown(stranger, 4711, 4711, follow_symlinks=False)
+    else:
+        folder.parent.chmod(0o777)
+    hooks = Hooks(config_with(BeforeTool='[ -z "$LLXPRT_SESSION_DIR" ] || exit 2'))
+
+    with hooks.session("known"):
+        assert [await called(hooks) for _ in range(2)] == [True, True]
+
+    assert caplog.text.count("hooks have no folder for their session") == 1
+
+
 async def test_another_process_finds_the_same_folder(home: Path) -> None:
     program = "from llxprt_hooks.core.engine.session_memory import open_folder; print(open_folder('s1'))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()

@@ -158,6 +158,12 @@ def test_search_paths_have_only_absolute_entries(name: str) -> None:
         ({"PYTHONPYCACHEPREFIX": "cache"}, {}),
         ({"PYTHONPYCACHEPREFIX": "/cache"}, {"PYTHONPYCACHEPREFIX": "/cache"}),
         ({"SHELLOPTS": "braceexpand:noexec", "BASHOPTS": "extdebug"}, {}),
+        ({"NODE_OPTIONS": "-r ./x.js", "PERL5OPT": "-w -I. -Mx", "RUBYOPT": "-rx"}, {}),
+        ({"NODE_OPTIONS": "--trace-warnings --import=x"}, {}),
+        (
+            {"NODE_OPTIONS": "--max-old-space-size=4096 -r /x.js"},
+            {"NODE_OPTIONS": "--max-old-space-size=4096 -r /x.js"},
+        ),
     ],
 )
 def test_other_names_of_code_are_absolute_too(given: dict[str, str], kept: dict[str, str]) -> None:

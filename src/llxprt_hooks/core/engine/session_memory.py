@@ -13,13 +13,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.events import HookEventName, SessionStartSource
 from llxprt_hooks.settings.levels import user_folder
+from llxprt_hooks.settings.ownership import folder_writers
 
 log = debug_logger("session")
 
@@ -53,7 +54,7 @@ def _root(home: str | None) -> Path:
 
 
 def open_folder(session_id: str) -> str | None:
-    """Return the folder of a session, created if need be; None if that is impossible."""
+    """Return the folder of a session, created if need be; None if that is impossible or others could write there."""
     folder = folder_of(session_id)
     try:
         try:
@@ -68,10 +69,18 @@ def open_folder(session_id: str) -> str | None:
         log.debug("the session has no folder: %s", error)
         return None
     if folder not in _used:
+        if objection := folder_writers(Path(folder, "any file")):
+            _warn(objection)
+            return None
         if not _used:
             remove_old(Path(folder).parent)
         _used.add(folder)
     return folder
+
+
+@cache
+def _warn(objection: str) -> None:
+    log.warning("hooks have no folder for their session, because %s", objection)
 
 
 def at_event(event_name: HookEventName, fields: Mapping[str, Any], session_id: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -31,6 +32,10 @@ _FILES: Final[Mapping[str, str]] = {
     "PYTHONPYCACHEPREFIX": ":",
 }
 """Other variables that name files or folders with code, and what separates the names in them."""
+
+_OPTIONS: Final = frozenset({"NODE_OPTIONS", "PERL5OPT", "RUBYOPT"})
+_LOADS_RELATIVE: Final = re.compile(r"(?:^|\s)(?:-[rIMm]|--(?:require|import|(?:experimental-)?loader))[=\s]*[^/=\s]")
+"""Options of interpreters that load code which another folder may have, such as ``-r ./x.js`` and ``-r x``."""
 
 _SHELL_OPTIONS: Final = frozenset({"SHELLOPTS", "BASHOPTS"})
 """Options that every bash obeys, such as ``noexec``, with which a hook does nothing."""
@@ -67,6 +72,9 @@ def without_relative_path(environment: dict[str, str]) -> dict[str, str]:
     {'PATH': '/bin', 'PYTHONPATH': '/lib'}
     """
     cleaned = {name: value for name, value in environment.items() if name not in _SHELL_OPTIONS}
+    for name in _OPTIONS & environment.keys():
+        if _LOADS_RELATIVE.search(environment[name]):
+            del cleaned[name]
     for name in (SEARCH_PATHS | _FILES.keys()) & environment.keys():
         separator = _FILES.get(name, os.pathsep)
         absolute = [entry for entry in environment[name].split(separator) if _is_absolute(name, entry)]
