@@ -39,6 +39,7 @@ def reason(project: Project, *require: str) -> str:
         Config.load(project.root, require=require)
     [problem] = raised.value.problems
     assert str(raised.value) == problem
+    assert raised.value.refusal == f"Required hooks are missing:\n{problem}"
     return str(problem)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import py_compile
+import re
 import sys
 import threading
 import time
@@ -26,7 +27,7 @@ from llxprt_hooks import (
 )
 from llxprt_hooks.settings.trust import covered_files
 from llxprt_hooks.settings.trust.covered_files import CoveredFiles
-from llxprt_hooks.settings.trust.status import grant_trust, revoke_trust
+from llxprt_hooks.settings.trust.status import grant_trust, revoke_trust, trust_status
 from tests.support.engine_project import EngineProject
 from tests.support.project import hooks_of
 
@@ -465,6 +466,7 @@ async def test_an_approved_project_that_changed_before_it_was_loaded_blocks(
 
     if name != "expected":
         grant_trust(project.root)
+        assert not trust_status(project.root).held_back
         assert "`llxprt-hooks trust`" in str(result.llm_content)
     revoke_trust(project.root)
     assert (await tool(Config.load(project.root))).llm_content == "RAN"
@@ -525,6 +527,27 @@ async def test_a_project_opened_through_a_link_that_leads_elsewhere_now_does_not
     link.symlink_to(other)
 
     assert f"{link} leads to another folder" in str((await tool(config)).llm_content)
+
+
+@pytest.mark.parametrize("name", ["guard", 7])
+async def test_a_hook_that_cannot_be_used_blocks_after_a_change_too(project: EngineProject, name: object) -> None:
+    project.write(SCRIPT, "exit 0\n", 0o755)
+    project.put("project", {"enableHooks": True, "hooks": hooks_of({"BeforeTool": {"type": "http", "name": name}})})
+    project.approve()
+    replace(project)
+
+    assert f"{SCRIPT} has changed since" in str((await tool(Config.load(project.root))).llm_content)
+
+
+async def test_an_approval_by_an_earlier_version_blocks_until_it_is_renewed(project: EngineProject, home: Path) -> None:
+    guarded(project)
+    store = home / ".llxprt" / "trusted_hooks.json"
+    store.write_text(re.sub(r'"version": \d+', '"version": 1', re.sub(r'"hash": ".', '"hash": "-', store.read_text())))
+
+    assert "given to an earlier version" in str((await tool(Config.load(project.root))).llm_content)
+
+    grant_trust(project.root)
+    assert (await tool(Config.load(project.root))).llm_content == "RAN"
 
 
 async def test_hooks_of_every_type_are_held_back(project: EngineProject) -> None:

@@ -624,6 +624,22 @@ class TestWrittenFiles:
 
         assert loaded.refusal() is None
 
+    def test_a_file_that_does_not_exist_is_covered_if_a_command_could_mean_it(self, project: Path) -> None:
+        covered = CoveredFiles(["x=1; sh tools/check.sh", "cat ./a\0b"], project)
+
+        assert covered.cover(PurePath("tools/check.sh"))
+        assert not covered.cover(PurePath("other/check.sh"))
+
+    def test_a_link_that_a_command_could_mean_counts_with_where_it_leads(self, project: Path, write: Write) -> None:
+        write(project / "real" / "check.sh", "exit 0\n")
+        (project / "link").symlink_to("real")
+        write(project / ".llxprt" / "state" / "seen.json", "{}")
+
+        covered = CoveredFiles(["x=$(cat) tool link/check.sh .llxprt/state/seen.json"], project)
+
+        assert covered.files["link"].digest == f"leads to {project / 'real'}"
+        assert not any("seen" in name for name in covered.files)
+
     @pytest.mark.parametrize(
         ("command", "name"),
         [
@@ -663,6 +679,8 @@ class TestWrittenFiles:
 
 
 IMPORTING = [
+    """python3 -c '__import__("tools.x")'""",
+    "python3 -m tools/x; python3 -m",
     'python3 "-m" tools.x',
     r"python3 \-m tools.x",
     'pyth""on3 -m tools.x',

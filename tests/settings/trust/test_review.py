@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks.settings.load import load_settings
-from llxprt_hooks.settings.trust.review import assembled_commands, commands_without_file, covered_text, difference
+from llxprt_hooks.settings.trust.review import (
+    assembled_commands,
+    commands_without_file,
+    covered_text,
+    difference,
+    missing_file,
+)
 from llxprt_hooks.settings.trust.status import TrustState, grant_trust, trust_status
 
 if TYPE_CHECKING:
@@ -151,3 +157,10 @@ def test_commands_whose_text_does_not_show_what_they_run_are_found(
     write(project_file, running(*unclear, *clear))
 
     assert assembled_commands(trust_status(approved)) == unclear
+
+
+def test_a_file_that_a_command_names_and_that_is_not_there_is_found(approved: Path) -> None:
+    status = trust_status(approved)
+
+    assert missing_file(status, "./guard.sh && ./other.sh") == "other.sh"
+    assert missing_file(status, "./guard.sh; other.sh") is None

@@ -17,7 +17,7 @@ from llxprt_hooks.settings import Level, document
 from llxprt_hooks.settings.load import load_settings
 from llxprt_hooks.settings.trust.fingerprint import hook_fingerprint
 from llxprt_hooks.settings.trust.status import TrustError, TrustState, grant_trust, revoke_trust, trust_status
-from llxprt_hooks.settings.trust.store import TrustStore
+from llxprt_hooks.settings.trust.store import NO_APPROVAL, TrustStore
 
 if TYPE_CHECKING:
     from tests.settings.conftest import Write
@@ -533,6 +533,8 @@ class TestStore:
         [problem] = loaded.problems
         assert problem.file == store
         assert "no project is trusted" in problem.message
+        assert loaded.unguarded == loaded.notices
+        assert TrustStore(store).approval(cloned) == NO_APPROVAL
         assert not revoke_trust(cloned)
         assert store.read_bytes() == before
 

@@ -133,9 +133,7 @@ def _read(command: CertainCommand, found: NamedFiles) -> bool:
 def _read_module(arguments: Sequence[str], found: NamedFiles) -> bool:
     """Add what ``python -m`` and ``python -c`` import."""
     option, *rest = arguments
-    if not rest:
-        return False
-    text = rest[0]
+    text = rest[0] if rest else ""
     if option == "-m":
         if not _MODULE.fullmatch(text):
             return False

@@ -253,13 +253,13 @@ def assess_trust(project_dir: Path, settings: Document | Problem | None) -> Trus
     store = TrustStore.of(project)
     by_user, problem = store.approved_hash(project)
     recorded = (by_user, store.approval(project)) if by_user is not None else None
-    if found.state is TrustState.UNTRUSTED:
+    if (files := found.files) is not None:
         found = replace(found, problems=(problem,) if problem else ())
         for approval, state in (
             (recorded, TrustState.TRUSTED),
             (by_process, TrustState.APPROVED_BY_ENVIRONMENT),
         ):
-            if approval and (same := _if_same(found, *approval)):
+            if approval and (same := _if_same(found, files, *approval)):
                 return replace(same, state=state)
     elif found.state is TrustState.NOTHING_TO_TRUST and by_user == found.fingerprint:
         return found  # the user has approved that the hooks are gone
@@ -270,11 +270,11 @@ def assess_trust(project_dir: Path, settings: Document | Problem | None) -> Trus
     return replace(found, state=state, approved=last[1])
 
 
-def _if_same(found: TrustStatus, fingerprint: str, approved: ApprovalRecord) -> TrustStatus | None:
+def _if_same(
+    found: TrustStatus, covered: CoveredFiles, fingerprint: str, approved: ApprovalRecord
+) -> TrustStatus | None:
     """Return a project as far as it was approved, if that has not changed: data that is new since does not count."""
-    if found.files is None:
-        return None
-    files = found.files.only_approved(approved.parts)
+    files = covered.only_approved(approved.parts)
     digests = {name: file.digest for name, file in files.files.items()}
     if hook_fingerprint(found.statement, digests) != fingerprint:
         return None
