@@ -153,6 +153,7 @@ class AgentSession:
         fork = self.chat.fork()
         fork.history.append(types.Content(role="user", parts=[types.Part(text=_SUMMARY_PROMPT)]))
         answer = await fork.ask()
+        self.chat.session.exchange_notes((), fork.session.notes)
         self._add_usage(answer)
         content = first_content(answer.response)
         if content is None or answer.stop_reason is not None or not answer.by_model:

@@ -147,3 +147,25 @@ def test_the_reason_of_a_stop_does_not_replace_the_conversation(tmp_path: Path) 
     )
 
     assert run.requests[2].texts == [("user", "one"), ("model", "First."), ("user", "two")]
+
+
+NOTE_SUMMARIES = """grep -q Summarize && echo '{"systemMessage": "mind the gap"}' || true"""
+
+
+@pytest.mark.requirement("HOOK-159")
+def test_a_message_about_a_summary_reaches_the_model_with_the_next_request(tmp_path: Path) -> None:
+    project = AgentProject(tmp_path, HTTP)
+    project.configure(AfterModel=NOTE_SUMMARIES, SessionStart=project.hook("SessionStart"))
+    run = converse(
+        project,
+        [answer("First."), answer("A short text."), answer("Second."), answer("Third.")],
+        [
+            ("one", "First"),
+            ("/compress", lambda: len(project.payloads("SessionStart")) == 2),
+            ("two", "Second"),
+            ("three", "Third"),
+        ],
+    )
+
+    told = ["mind the gap" in str(request.body) for request in run.requests]
+    assert told == [False, False, True, False]
