@@ -122,6 +122,14 @@ def test_a_stop_after_the_model_ends_the_run_with_the_reason_as_the_answer(proje
     assert "enough" in run.stderr
     assert stored(run)[-1] == {"role": "model", "parts": [{"text": "enough"}]}
     assert (run.calls, len(run.requests)) == ([], 1)
+
+
+@pytest.mark.requirement("HOOK-048")
+def test_the_reason_of_a_stop_after_the_model_is_shown_once(project: AgentProject) -> None:
+    project.configure(AfterModel=project.hook("stop", STOP))
+    run = project.play(answers=[answer("I will go on.")])
+    assert (run.status, run.stdout, run.stderr.count("stopped by")) == (3, "enough\n", 1)
+    assert "enough" not in run.stderr
     assert not (project.root / "made.txt").exists()
 
 

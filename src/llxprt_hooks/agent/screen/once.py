@@ -9,6 +9,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 import click
@@ -107,13 +108,17 @@ class TextOutput:
 
     def __init__(self) -> None:
         self._within_line = False
+        self._latest = ""
 
     def handle(self, event: AgentEvent) -> None:
         if isinstance(event, AnswerText):
+            self._latest = event.text
             print(escape_for_terminal(event.text.replace("\r\n", "\n"), keep=PROSE), end="", flush=True)
             self._within_line = not event.text.endswith("\n")
         else:
             self._end_line()
+            if isinstance(event, Stopped) and event.reason == self._latest:  # a stop after the model
+                event = replace(event, reason="")
             _print_event(event)
 
     def finish(self, summary: Mapping[str, Any]) -> None:
@@ -191,5 +196,5 @@ def _line(event: AgentEvent) -> str | None:
     if isinstance(event, Continued):
         return f"llxprt-hooks: {event.hook or 'a hook'} lets the agent continue: {event.reason}"
     if isinstance(event, Stopped):
-        return f"llxprt-hooks: stopped by {event.hook or 'a hook'}: {event.reason}"
+        return f"llxprt-hooks: stopped by {event.hook or 'a hook'}{f': {event.reason}' if event.reason else ''}"
     return f"llxprt-hooks: {event.message}" if isinstance(event, WarningEvent) else None
