@@ -133,3 +133,21 @@ def test_a_matcher_with_a_tool_is_not_reported(caplog: pytest.LogCaptureFixture,
     example.hooks.on("AfterTool", lambda payload: None, matcher=matcher)
     example.check_tools(["search", "refund"])
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize("profile", ["standard", "full"])
+def test_effects_that_a_framework_lacks_are_reported_in_one_warning(
+    profile: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Limited(Integration):
+        not_honored: ClassVar[Mapping[HookEventName, str]] = {
+            HookEventName.PRE_COMPRESS: "it compresses alone",
+            HookEventName.AFTER_AGENT: "it never continues",
+            HookEventName.BEFORE_AGENT: "nobody has such a hook",
+        }
+
+    Limited(hooks={**HOOKS, "AfterAgent": HOOKS["PreCompress"]}, profile=profile)
+    expected = "PreCompress (it compresses alone); AfterAgent (it never continues)"
+    assert caplog.messages == (
+        [f"some effects of these hooks are not available here: {expected}"] if profile == "full" else []
+    )

@@ -42,6 +42,16 @@ IMPOSSIBLE = {
     "after_agent": HookEventName.AFTER_AGENT,
     "pre_compress": HookEventName.PRE_COMPRESS,
     "notification": HookEventName.NOTIFICATION,
+    **dict.fromkeys(
+        ("acting_prompt_refused", "acting_prompt_stopped", "acting_prompt_context"), HookEventName.BEFORE_AGENT
+    ),
+    **dict.fromkeys(
+        ("acting_continuation", "acting_continuation_limit", "acting_answer_stops", "acting_context_cleared"),
+        HookEventName.AFTER_AGENT,
+    ),
+    "acting_session_context": HookEventName.SESSION_START,
+    "acting_compression_blocked": HookEventName.PRE_COMPRESS,
+    "acting_permission": HookEventName.NOTIFICATION,
 }
 
 
@@ -65,6 +75,7 @@ PARTIAL: dict[str, Check] = {
 class ClientDriver(Driver):
     """A loop around a client, in a session."""
 
+    acts = True
     impossible: ClassVar[Mapping[str, HookEventName]] = IMPOSSIBLE
     partial: ClassVar[Mapping[str, Check]] = PARTIAL
 
@@ -97,8 +108,12 @@ class ClientDriver(Driver):
             while session.stop_reason is None:
                 response = await self._ask(client, scenario, history, outcome)
                 outcome.text = self.text(response)
-                results = self.run_tools(hooks, response, functions)
-                results = await results if inspect.isawaitable(results) else results
+                try:
+                    results = self.run_tools(hooks, response, functions)
+                    results = await results if inspect.isawaitable(results) else results
+                except LookupError as error:  # a tool's own
+                    outcome.error = error
+                    break
                 outcome.results += [self.result(result) for result in results]
                 history += self.turn(response, results)
                 if not results:
@@ -142,7 +157,7 @@ class OpenAIDriver(ClientDriver):
     API: ClassVar[str]
 
     def load(self, scenario: Scenario) -> OpenAIHooks:
-        return OpenAIHooks.load(scenario.project.root, aliases=scenario.aliases)
+        return OpenAIHooks.load(scenario.project.root, aliases=scenario.aliases, approver=scenario.approver)
 
     def client(self, server: APIServer) -> Any:
         kind: Any = openai.AsyncOpenAI if self.is_async else openai.OpenAI
@@ -236,7 +251,7 @@ class MessagesDriver(MessagesTexts, ClientDriver):
     partial: ClassVar[Mapping[str, Check]] = {**PARTIAL, "before_model_changes_settings": _not_set}
 
     def load(self, scenario: Scenario) -> AnthropicHooks:
-        return AnthropicHooks.load(scenario.project.root, aliases=scenario.aliases)
+        return AnthropicHooks.load(scenario.project.root, aliases=scenario.aliases, approver=scenario.approver)
 
     def client(self, server: APIServer) -> Any:
         kind: Any = anthropic.AsyncAnthropic if self.is_async else anthropic.Anthropic

@@ -79,6 +79,7 @@ PARTIAL: dict[str, Check] = {
 
 
 class _Proxied(clients.ClientDriver):
+    acts = False
     impossible: ClassVar[Mapping[str, HookEventName]] = IMPOSSIBLE
     partial: ClassVar[Mapping[str, Check]] = PARTIAL
     VARIABLE = "OPENAI_BASE_URL"

@@ -185,7 +185,8 @@ def _tool_use(block: object) -> ToolCall:
         content = content_of(result, "text")
         return {"type": "tool_result", "tool_use_id": field(block, "id"), "content": content, **error}
 
-    return ToolCall(field(block, "name"), dict(arguments) if isinstance(arguments, Mapping) else None, answer)
+    given = dict(arguments) if isinstance(arguments, Mapping) else None
+    return ToolCall(field(block, "name"), given, answer, field(block, "id"))
 
 
 class _HooksMiddleware(Middleware):

@@ -17,7 +17,7 @@ from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.integrations.base import Integration
 from llxprt_hooks.integrations.http_call import call_model, called_api
 from llxprt_hooks.integrations.http_transport import hook_transports
-from llxprt_hooks.integrations.unsupported import UNSUPPORTED
+from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.model import TranslationError
 
 if TYPE_CHECKING:
@@ -43,12 +43,14 @@ class ToolCall:
     arguments: dict[str, Any] | None
     """None if they are not valid."""
     answer: Callable[[ToolResult], Any]
+    id: str | None
 
 
 class ClientHooks(Integration):
     """Hooks for an API client. The program runs the tools, and has the conversation."""
 
     unsupported = UNSUPPORTED["openai"]  # anthropic has the same
+    not_honored = NOT_HONORED["openai"]
     APIS: ClassVar[tuple[str, ...]]
     """The names of the translators."""
     SDK_ERROR: ClassVar[type[Exception]]
@@ -124,20 +126,20 @@ class ClientHooks(Integration):
     def _run_tool(self, call: ToolCall, functions: Functions) -> ToolResult:
         if (problem := _problem(call, functions)) is not None:
             return problem
-        return self.hooks.sync.run_tool(
-            self.hook_name(call.name), call.arguments or {}, executing(functions[call.name])
-        )
+        execute = executing(functions[call.name])
+        return self.hooks.sync.run_tool(self.hook_name(call.name), call.arguments or {}, execute, tool_use_id=call.id)
 
     async def _arun_tool(self, call: ToolCall, functions: Functions) -> Any:
         if (problem := _problem(call, functions)) is not None:
             return call.answer(problem)
-        run = self.hooks.run_tool(self.hook_name(call.name), call.arguments or {}, executing(functions[call.name]))
+        execute = executing(functions[call.name])
+        run = self.hooks.run_tool(self.hook_name(call.name), call.arguments or {}, execute, tool_use_id=call.id)
         return call.answer(await run)
 
 
 def content_of(result: ToolResult, text_type: str) -> str | list[Any]:
     """Return the content of a result as these APIs have it: text, or a list of parts with the text of hooks added."""
-    shown: str | list[Any] = result.llm_content
+    shown = content(result.llm_content) if result.replaced else result.llm_content  # hooks replace it by any JSON
     return (
         shown if isinstance(shown, str) else [*shown, *({"type": text_type, "text": text} for text in result.additions)]
     )

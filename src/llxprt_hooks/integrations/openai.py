@@ -124,20 +124,20 @@ def _tool_call(item: object) -> ToolCall | None:
             content = content_of(result, "input_text")
             return {"type": f"{kind}_output", "call_id": field(item, "call_id"), "output": content}
 
-        return _of(item, "arguments" if kind == "function_call" else "input", output)
+        return _of(item, "arguments" if kind == "function_call" else "input", output, field(item, "call_id"))
 
     def message(result: ToolResult) -> dict[str, Any]:
         return {"role": "tool", "tool_call_id": field(item, "id"), "content": content_of(result, "text")}
 
     if (function := field(item, "function")) is not None:
-        return _of(function, "arguments", message)
+        return _of(function, "arguments", message, field(item, "id"))
     if (custom := field(item, "custom")) is not None:
-        return _of(custom, "input", message)
+        return _of(custom, "input", message, field(item, "id"))
     return None
 
 
-def _of(call: object, arguments: str, answer: Callable[[ToolResult], dict[str, Any]]) -> ToolCall:
+def _of(call: object, arguments: str, answer: Callable[[ToolResult], dict[str, Any]], call_id: str | None) -> ToolCall:
     """Return a call; a custom tool has a text as its input, which hooks see as an argument."""
     text = field(call, arguments)
     given = json_object(text) if arguments == "arguments" else {"input": text}
-    return ToolCall(field(call, "name"), given, answer)
+    return ToolCall(field(call, "name"), given, answer, call_id)

@@ -58,12 +58,17 @@ UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
 """For each integration, the events that never fire, with the reason."""
 
 
+_NO_TURNS: Final = {
+    HookEventName.SESSION_START: "a client does not know which request has the first prompt; `.hooks.before_turn(…)` "
+    "returns a prompt with its context"
+}
 NOT_HONORED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
     **{name: {} for name in UNSUPPORTED},
     "claude-agent-sdk": {
         HookEventName.AFTER_AGENT: "the SDK cannot clear its conversation",
         HookEventName.AFTER_TOOL: "the SDK does not replace the error of a tool that failed",
     },
+    **dict.fromkeys(("anthropic", "openai"), _NO_TURNS),
     "openai-agents": {HookEventName.AFTER_AGENT: "a streamed run cannot be continued or stopped after its end"},
     "adk": {HookEventName.AFTER_AGENT: "a plugin cannot continue or stop a run that has ended"},
     "pydantic-ai": {
