@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
@@ -24,15 +24,21 @@ from llxprt_hooks import (
     change_request,
     context,
     deny,
+    grant_trust,
     message,
     replace_answer,
     replace_result,
     restrict,
     rewrite,
     stop,
+    trust_status,
 )
 from llxprt_hooks.core.calls.approval import NobodyToAsk
+from llxprt_hooks.settings.trust.status import TrustState
 from tests.support import leaks
+
+if TYPE_CHECKING:
+    from tests.support.project import Project
 
 Answer: TypeAlias = Mapping[str, Any] | Callable[[dict[str, Any]], Mapping[str, Any] | None]
 CLEAR = {"hookSpecificOutput": {"clearContext": True}}
@@ -618,3 +624,43 @@ async def test_a_call_in_the_history_cannot_be_changed() -> None:
         result = await hooks.call_model(given, sent.append, translator="openai-chat")
         assert result.blocked is fail_closed
         assert sent == ([] if fail_closed else [given])
+
+
+# Settings.
+
+
+def settings_with(profile: str) -> dict[str, Any]:
+    block = [{"hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}]
+    return {"enableHooks": True, "hooksConfig": {"profile": profile}, "hooks": {"BeforeAgent": block}}
+
+
+async def test_an_unknown_profile_in_settings_is_not_full_and_a_warning(world: Project) -> None:
+    world.put("user", settings_with("fulll"))
+    with world.inside():
+        hooks = Hooks.load(world.root)
+        assert not (await hooks.before_turn("x")).blocked
+        assert hooks.config.settings is not None
+        [problem] = hooks.config.settings.problems
+    assert problem.message == '`profile` must be "standard" or "full", found "fulll", which is ignored'
+
+
+@pytest.mark.parametrize(("own", "written"), [("full", "standard"), ("standard", "full")])
+async def test_the_programs_profile_beats_the_settings_and_survives_a_reload(
+    world: Project, own: str, written: str
+) -> None:
+    world.put("user", settings_with(written))
+    with world.inside():
+        hooks = Hooks(Config.load(world.root, profile=own))
+        assert (await hooks.before_turn("x")).blocked == (own == "full")
+        world.put("user", {**settings_with(written), "other": 1})
+        hooks.reload()
+        assert (await hooks.before_turn("x")).blocked == (own == "full")
+
+
+async def test_a_change_of_the_profile_needs_approval(world: Project) -> None:
+    world.put("project", settings_with("standard"))
+    with world.inside():
+        grant_trust(world.root)
+        assert trust_status(world.root).state is TrustState.TRUSTED
+        world.put("project", settings_with("full"))
+        assert trust_status(world.root).state is TrustState.CHANGED

@@ -286,3 +286,12 @@ async def test_a_session_cannot_switch_them_either(project: Path, standard: Path
 
     assert not system.set_hook_enabled("guard", False)
     assert [entry.enabled for entry in system.get_all_hooks()] == [True]
+
+
+def test_no_other_settings_change_the_profile_of_managed_hooks(
+    project: Path, project_file: Path, standard: Path, write: Write
+) -> None:
+    write(standard, managed(profile="full"))
+    write(project_file, {"enableHooks": True, "hooksConfig": {"profile": "standard"}})
+
+    assert Config.load(project).profile == "full"

@@ -110,7 +110,7 @@ class Settings:
     log: bool
     """Whether programs record executions in the local log."""
     profile: str
-    """How much hooks can do: the highest level that says anything decides."""
+    """How much hooks can do: the highest level that says anything decides, and a managed one before all others."""
     max_continuations: int
     audit: AuditRule | None
     """Where records of executions are sent: what the system's file says, else the user's, else the project's (D-81)."""
@@ -234,6 +234,7 @@ def _merge(
     """Merge the levels that apply. Those that are read, but do not apply, say what an approval would change."""
     read = [(each, each.fields) for each in levels if each.fields]
     effective = [(each, fields) for each, fields in read if each.level is not Level.PROJECT or trust.counts]
+    by_rank = [fields for _, fields in sorted(effective, key=lambda read: not read[0].managed)]
     sources = [each for each, fields in effective if any(fields.hooks.values())]
     managed = [source for source in sources if source.managed]
     others = [source for source in sources if not source.managed]
@@ -245,7 +246,7 @@ def _merge(
     if not managed_only and all(fields.enabled is None for _, fields in effective):
         applying, elsewhere = (each for each, _ in effective), any(fields.enabled for _, fields in read)
         forgotten = never_enabled(other_sets, disabled, applying, enabled_elsewhere=elsewhere)
-    own_profile = profile or _first((fields.profile for _, fields in effective), STANDARD)
+    own_profile = profile or _first((fields.profile for fields in by_rank), STANDARD)
     switches = [fields.enabled for _, fields in effective]
     held_back = () if managed_only else _held_back(trust, switches, full=own_profile == FULL)
     skipped: tuple[HookSet, ...] = ()
@@ -262,7 +263,7 @@ def _merge(
         warm=merge_switches((fields.warm for _, fields in effective), default=True),
         log=merge_switches(fields.log for _, fields in effective),
         profile=own_profile,
-        max_continuations=_first((fields.max_continuations for _, fields in effective), DEFAULT_MAX_CONTINUATIONS),
+        max_continuations=_first((fields.max_continuations for fields in by_rank), DEFAULT_MAX_CONTINUATIONS),
         audit=_audit(fields for _, fields in reversed(effective)),
         environment=_environment(fields for _, fields in effective),
         managed_environment=_environment(fields for each, fields in effective if each.managed),
