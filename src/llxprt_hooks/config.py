@@ -69,6 +69,8 @@ class LoadOptions(TypedDict, total=False):
     profile: str | None
     approver: Approver | None
     metadata: Mapping[str, Any] | None
+    dialects: Iterable[str]
+    plugins: Iterable[str | os.PathLike[str]]
 
 
 class Config:
@@ -125,6 +127,7 @@ class Config:
         self.approval_mode = "default"
         """Which calls the program runs without asking: ``default``, ``auto_edit`` or ``yolo``."""
         self._own_profile: str | None = None
+        self._spoken: tuple[tuple[str, ...], tuple[str | os.PathLike[str], ...]] = ((), ())
         self.settings: Settings | None = None
         """The result of ``load``: problems, notices, trust. None for a configuration created in code."""
         self.audit: AuditTrail | None = None
@@ -159,6 +162,8 @@ class Config:
         profile: str | None = None,
         approver: Approver | None = None,
         metadata: Mapping[str, Any] | None = None,
+        dialects: Iterable[str] = (),
+        plugins: Iterable[str | os.PathLike[str]] = (),
     ) -> Config:
         """Read the settings files of system, user and project, and the extensions.
 
@@ -167,6 +172,9 @@ class Config:
         exist. Hooks of a project run only if the user has approved them; skipped ones are listed in
         ``config.settings.notices``. With ``watch`` the files are read again when they change. A ``profile`` takes the
         place of that of the settings. ``metadata`` is in every payload.
+
+        ``dialects`` names other agents whose hooks run as well, unchanged, from their own settings files:
+        ``("claude",)``. ``plugins`` are folders with more of these.
 
         ``require`` lists what must have a hook: ``"BeforeTool:write_file"``, or just the event. If none would run,
         because none is configured, hooks are off, the project is not approved or has changed, or the hook is disabled
@@ -178,7 +186,8 @@ class Config:
         _check_profile(profile)
         required = required_hooks(require)
         watched = SettingsWatch(project_dir) if watch else None
-        settings = load_settings(project_dir, profile=profile)
+        spoken = tuple(dialects), tuple(plugins)
+        settings = load_settings(project_dir, profile=profile, dialects=spoken[0], plugins=spoken[1])
         if strict:
             settings.require_readable(*Level)
             if missing := missing_project(project_dir):
@@ -196,6 +205,7 @@ class Config:
             metadata=metadata,
         )
         config._own_profile = profile
+        config._spoken = spoken
         config.use(settings)
         config._require(required)
         if settings.audit is not None:
@@ -237,7 +247,9 @@ class Config:
         old = self.settings
         if old is None:
             return
-        new = load_settings(self.working_dir, profile=self._own_profile)
+        new = load_settings(
+            self.working_dir, profile=self._own_profile, dialects=self._spoken[0], plugins=self._spoken[1]
+        )
         new.require_readable(*Level)
         if old.trust.counts and not new.trust.counts and has_approval(new.trust.project):
             gone = not new.trust.statement and new.trust.state is not TrustState.REFUSED

@@ -203,6 +203,7 @@ def test_json_shows_programs_what_runs_and_why_not(world: CliProject) -> None:
         "name": "no-secrets",
         "command": "sh hooks/no-secrets.sh --all --of --them --and --more",
         "type": "command",
+        "dialect": "llxprt",
         "description": "Keeps keys out of files",
         "event": "BeforeTool",
         "matcher": "write_file|replace",

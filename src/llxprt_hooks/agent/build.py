@@ -26,7 +26,7 @@ from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.fleet.audit.log import HookLog
 from llxprt_hooks.hooks import Hooks
 from llxprt_hooks.settings.problem import SettingsError
-from llxprt_hooks.settings.trust.fingerprint import hook_commands
+from llxprt_hooks.settings.trust.fingerprint import commands_of
 
 DEFAULT_MODEL = "gemini-2.5-flash"
 
@@ -90,7 +90,7 @@ def build_agent(
 
 def _hooks_that_run_the_project(config: Config) -> Iterator[str]:
     """Warn about hooks through which a mode that allows edits also allows commands (D-29)."""
-    hooks = (hook for hook_set in config.hook_sets for hook in hook_commands({"hooks": hook_set.hooks}))
+    hooks = (hook for hook_set in config.hook_sets for hook in commands_of(hook_set))
     for command in dict.fromkeys(hook.command for hook in hooks if any(map(_PROJECT_RUNNER.search, hook.script_texts))):
         yield (
             f"The hook `{shorten(one_line(command), _MAX_COMMAND)}` runs the project's own build or tests. Under "

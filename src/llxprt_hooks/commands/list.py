@@ -70,6 +70,7 @@ class Item:
             "name": self.name,
             "command": config.command,
             "type": str(config.type),
+            "dialect": config.dialect,
             "description": config.description,
             "event": self.definition.event_name.value,
             "matcher": self.definition.matcher,
@@ -167,6 +168,7 @@ def _item(definition: HookDefinition, settings: Settings, enabled: bool) -> Item
     if definition.config.scope is HookScope.MANAGED:
         return Item(definition, HookScope.MANAGED, enabled)
     levels = {str(each.file): each.level for each in settings.levels}
+    levels |= {str(each.found.file): each.found.level for foreign in settings.foreign for each in foreign.files}
     level = levels.get(definition.origin)
-    trust = settings.trust.state if level is Level.PROJECT else None
+    trust = settings.trust_of(definition.origin).state if level is Level.PROJECT else None
     return Item(definition, level or definition.origin, enabled, trust)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.settings.audit import AUDIT, NOWHERE, AuditRule
 from llxprt_hooks.settings.environment import ENVIRONMENT, NOTHING, EnvironmentRule
+from llxprt_hooks.settings.foreign import DIALECTS, NATIVE
 from llxprt_hooks.settings.hook_entries import DISCARDED, SWITCHES, WrittenHooks
 from llxprt_hooks.settings.jsonc import Kind, Node, shown
 from llxprt_hooks.settings.problem import first_problems
@@ -77,6 +78,12 @@ HOOKS_CONFIG: Final = Shape(
             "Whether every program that loads these settings records its hooks for `llxprt-hooks log`. The agent does.",
             default=False,
         ),
+        "dialects": Field(
+            ArrayOf(Scalar(Kind.STRING, choices=(NATIVE, *DIALECTS))),
+            "Other agents whose hooks run as well, from their own settings files. The lists of all settings files are "
+            "joined.",
+            default=[],
+        ),
         "warm": Field(_BOOLEAN, "Whether hooks with `warm` run in a waiting interpreter.", default=True),
         MANAGED: Field(
             _BOOLEAN,
@@ -140,6 +147,8 @@ class HookFields:
     """The program's own tools, if the file names them."""
     environment: EnvironmentRule | None
     """Which variables hooks inherit; ``None`` if the file does not set it."""
+    dialects: tuple[str, ...]
+    """The other agents whose hooks run as well."""
     warm: bool | None
     """Whether waiting interpreters may run hooks; ``None`` if the file does not set it."""
     log: bool | None
@@ -164,6 +173,7 @@ def read_hook_fields(document: Document) -> HookFields:
         disabled=tuple(name for path in DISABLED_LISTS for name in reader.value(*path) or ()),
         tools=tuple(reader.value("hooksConfig", "tools") or ()),
         environment=_environment(reader),
+        dialects=tuple(reader.value("hooksConfig", "dialects") or ()),
         warm=reader.value("hooksConfig", "warm"),
         log=reader.value("hooksConfig", "log"),
         profile=reader.value("hooksConfig", "profile"),

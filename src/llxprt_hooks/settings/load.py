@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.settings.audit import NOWHERE, AuditRule
-from llxprt_hooks.settings.definitions import ConfigSource, HookScope, HookSet, read_definitions
+from llxprt_hooks.settings.definitions import ConfigSource, HookScope, HookSet, known_dialects, read_definitions
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.environment import HookEnvironment
 from llxprt_hooks.settings.extensions import find_extensions
+from llxprt_hooks.settings.foreign_files import ForeignSettings, load_foreign
 from llxprt_hooks.settings.hook_fields import (
     DEFAULT_MAX_CONTINUATIONS,
     FULL,
@@ -136,11 +138,20 @@ class Settings:
     """Whether hooks may run programs of the project."""
     levels: tuple[LevelFile, ...]
     """The files that were looked for, highest priority first."""
+    foreign: tuple[ForeignSettings, ...] = ()
+    """The hooks of other agents, by dialect."""
 
     @property
     def hook_sets(self) -> tuple[HookSet, ...]:
-        """The hooks of the sources, for the engine."""
-        return (*(_hook_set(source, self.trust) for source in self.sources), *self.held_back)
+        """The hooks of the sources, for the engine; those of other agents after ours of the same level."""
+        ranked = [(_rank(source), _hook_set(source, self.trust)) for source in self.sources]
+        if not self.managed_only:
+            ranked += [(_RANKS[level], hooks) for each in self.foreign for level, hooks in each.hook_sets]
+        return (*(hooks for _, hooks in sorted(ranked, key=lambda pair: pair[0])), *self.held_back)
+
+    def trust_of(self, origin: str) -> TrustStatus:
+        """Return the approval of the project's hooks that are in a file."""
+        return next((each.trust for each in self.foreign if each.includes(origin)), self.trust)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -187,14 +198,31 @@ class Settings:
         self.require_readable(Level.USER, Level.SYSTEM)
 
 
+_RANKS: Final = {level: rank for rank, level in enumerate(Level)}
+
+
+def _rank(source: LevelFile) -> int:
+    return -1 if source.managed else _RANKS[source.level]
+
+
 def load_settings(
-    project_dir: str | os.PathLike[str], *, named_file: Path | None = None, profile: str | None = None
+    project_dir: str | os.PathLike[str],
+    *,
+    named_file: Path | None = None,
+    profile: str | None = None,
+    dialects: Iterable[str] = (),
+    plugins: Iterable[str | os.PathLike[str]] = (),
 ) -> Settings:
     """Read all levels and extensions. Nothing in a file makes it raise; mistakes are listed in ``problems``.
 
     A ``profile`` takes the place of that of the settings. A ``named_file`` takes the place of the project's own
     settings. The user named it, so it needs no approval (D-86).
+    ``dialects`` are the other agents whose hooks run as well, and ``plugins`` folders with more of these. Raises
+    ``UnknownDialectError``.
     """
+    requested = known_dialects(dialects)
+    folders = [absolute_project(each) for each in plugins]
+    requested = requested or (PLUGIN_DIALECT,) * bool(folders)
     project = absolute_project(project_dir)
     levels = read_levels(project)
     project_content = next(each.content for each in levels if each.level is Level.PROJECT)
@@ -205,7 +233,16 @@ def load_settings(
         levels = tuple(named if each.level is Level.PROJECT else each for each in levels)
     folder = extensions_folder(project)
     extensions, extension_problems = find_extensions(folder, shell_fields()) if folder else ((), [])
-    problems = (*(problem for each in levels for problem in each.problems), *trust.problems, *extension_problems)
+    applying = (each for each in levels if each.level is not Level.PROJECT or trust.counts)
+    also = (each.fields.dialects for each in applying if each.fields)
+    names = known_dialects(merge_lists([requested, *also]))
+    foreign = tuple(load_foreign(project, name, folders if name == PLUGIN_DIALECT else ()) for name in names)
+    problems = (
+        *(problem for each in levels for problem in each.problems),
+        *trust.problems,
+        *extension_problems,
+        *(problem for each in foreign for problem in each.problems),
+    )
     elsewhere = () if project_content is not None else (*hooks_elsewhere(project), *hooks_in_unread_files(project))
     settings = _merge(
         levels,
@@ -215,6 +252,7 @@ def load_settings(
         misplaced=(*hooks_under_another_key(levels), *elsewhere),
         profile=profile,
         project_trusted=own_trust.counts or (approved_by_environment() and own_trust.state is not TrustState.CHANGED),
+        foreign=foreign,
     )
     for warning in settings.warnings:
         log.warning("%s", warning)
@@ -230,6 +268,7 @@ def _merge(
     misplaced: tuple[str, ...],
     project_trusted: bool,
     profile: str | None,
+    foreign: tuple[ForeignSettings, ...],
 ) -> Settings:
     """Merge the levels that apply. Those that are read, but do not apply, say what an approval would change."""
     read = [(each, each.fields) for each in levels if each.fields]
@@ -250,11 +289,12 @@ def _merge(
     switches = [fields.enabled for _, fields in effective]
     held_back = () if managed_only else _held_back(trust, switches, full=own_profile == FULL)
     skipped: tuple[HookSet, ...] = ()
-    if managed_only or ((managed or held_back) and not others_enabled):
+    speak = not managed_only and any(each.hook_sets for each in foreign)  # asking for them turns them on
+    if managed_only or ((managed or held_back or speak) and not others_enabled):
         skipped, others, extensions = other_sets, [], ()
     return Settings(
-        enabled=others_enabled or bool(managed) or bool(held_back),
-        enabled_if_approved=merge_switches(fields.enabled for _, fields in read) or bool(managed),
+        enabled=others_enabled or bool(managed) or bool(held_back) or speak,
+        enabled_if_approved=merge_switches(fields.enabled for _, fields in read) or bool(managed) or bool(foreign),
         managed_only=managed_only,
         sources=(*managed, *others),
         disabled=disabled,
@@ -272,13 +312,29 @@ def _merge(
         problems=problems,
         unreadable={each.level: each.content for each in levels if isinstance(each.content, Problem)},
         never_enabled=forgotten,
-        notices=(*approval_notices(trust), *misplaced),
+        notices=(
+            *approval_notices(trust),
+            *(notice for each in foreign for notice in (*approval_notices(each.trust), *_switched_off(each))),
+            *misplaced,
+        ),
         misplaced=misplaced,
         held_back=held_back,
         trust=trust,
         project_trusted=project_trusted,
         levels=levels,
+        foreign=foreign,
     )
+
+
+PLUGIN_DIALECT: Final = "claude"
+"""The dialect of plugins, unless another is asked for."""
+
+
+def _switched_off(foreign: ForeignSettings) -> tuple[str, ...]:
+    if foreign.off_by is None:
+        return ()
+    file = escape_for_terminal(str(foreign.off_by))
+    return (f"The hooks of the dialect {foreign.dialect} do not run: {file} turns them off.",)
 
 
 def _held_back(trust: TrustStatus, switches: Sequence[bool | None], *, full: bool) -> tuple[HookSet, ...]:
@@ -316,6 +372,16 @@ def unapproved_hooks(settings: Settings) -> tuple[list[HookDefinition], list[Pro
 
     Those that block instead of running are among the configuration's own.
     """
+    sets = [hooks for each in settings.foreign for hooks in each.unapproved]
+    found, problems = [], []
+    for definitions, wrong in map(read_definitions, sets):
+        found += definitions
+        problems += wrong
+    own, own_problems = _own_unapproved(settings)
+    return [*own, *found], [*own_problems, *problems]
+
+
+def _own_unapproved(settings: Settings) -> tuple[list[HookDefinition], list[Problem]]:
     if settings.trust.counts:
         return [], []
     project_file = next(each for each in settings.levels if each.level is Level.PROJECT)

@@ -32,7 +32,7 @@ from llxprt_hooks.settings.levels import (
 )
 from llxprt_hooks.settings.trust.command_names import ScriptsError
 from llxprt_hooks.settings.trust.covered_files import INSTALLED_MARKS, CoveredFiles
-from llxprt_hooks.settings.trust.fingerprint import hook_commands
+from llxprt_hooks.settings.trust.fingerprint import commands_of
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
@@ -65,6 +65,8 @@ class ProtectedFiles:
         for part in path.parts:
             if (name := _plain(part)) in _FOLDERS:
                 return f"it is in `{name}`"
+        if self._root / path in self._foreign_files():
+            return "it has the settings of hooks"
         if present & self._settings():
             return "it belongs to the settings of llxprt-hooks"
         if self._is_installed(path):
@@ -87,16 +89,21 @@ class ProtectedFiles:
 
     def _settings(self) -> set[Identity]:
         files = [file for level in Level if (file := settings_file(level, self._root))]
-        files += [user_settings_file(), *unused_user_files()]
+        files += [user_settings_file(), *unused_user_files(), *self._foreign_files()]
         folders = [user_folder(), SYSTEM_SETTINGS.parent, *(self._root / folder for folder in _FOLDERS)]
         # A settings file in a place of the user's choice protects its folder, unless the project is in that folder.
         folders += [file.parent for file in files if not self._root.is_relative_to(os.path.realpath(file.parent))]
         return identities([*files, *folders])
 
+    def _foreign_files(self) -> list[Path]:
+        """Return the settings files of other agents whose hooks are in use, existing or not."""
+        foreign = self._config.settings.foreign if self._config.settings is not None else ()
+        return [each.found.file for settings in foreign for each in settings.files]
+
     def _files_of_hooks(self) -> _HookFiles:
         settings = self._config.settings  # another object after a reload
         if self._named is None or self._named_by is not settings:
-            hooks = (hook for hook_set in self._config.hook_sets for hook in hook_commands({"hooks": hook_set.hooks}))
+            hooks = (hook for hook_set in self._config.hook_sets for hook in commands_of(hook_set))
             self._named = _HookFiles(self._root, {text for hook in hooks for text in hook.script_texts})
             self._named_by = settings
         return self._named

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from llxprt_hooks.core.engine.registry import RegistryConfig
+    from llxprt_hooks.settings.definitions import HookDefinition
     from llxprt_hooks.settings.load import Settings
 
 _FORM: Final = '"EVENT" or "EVENT:TOOL", for example "BeforeTool:write_file"'
@@ -95,11 +96,18 @@ def considered_hooks(
     settings: Settings, registry: HookRegistry, event_name: HookEventName, subject: str | None = None
 ) -> list[PlannedHook]:
     """Return every configured hook of an event, whether it runs, and why; also those that are not approved."""
-    why = NOT_TRUSTED_REASONS.get(settings.trust.state, "the project's settings are refused")
-    unapproved = [PlannedHook(each, Skip.NOT_APPROVED, why) for each in unapproved_hooks(settings)[0]]
+    unapproved = [
+        PlannedHook(each, Skip.NOT_APPROVED, _why_not_approved(settings, each))
+        for each in unapproved_hooks(settings)[0]
+    ]
     skipped = [PlannedHook(each, Skip.HOOKS_OFF, why) for each, why in skipped_hooks(settings)]
     planned = HookPlanner(registry).explain(event_name, subject, hooks_enabled=settings.enabled)
     return [hook for hook in (*unapproved, *planned, *skipped) if hook.definition.event_name == event_name]
+
+
+def _why_not_approved(settings: Settings, definition: HookDefinition) -> str:
+    state = settings.trust_of(definition.origin).state
+    return NOT_TRUSTED_REASONS.get(state, "the project's settings are refused")
 
 
 def _why_missing(settings: Settings, registry: HookRegistry, required: RequiredHook) -> Iterator[str]:

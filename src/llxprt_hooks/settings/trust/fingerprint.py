@@ -6,10 +6,11 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from llxprt_hooks.settings.definitions import read_hook
+from llxprt_hooks.settings.definitions import HookSet, read_definitions, read_hook
+from llxprt_hooks.settings.foreign import NATIVE
 from llxprt_hooks.settings.hook_entries import HookEntry, hook_entries
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.settings.schema import fields_of_type
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 VERSION: Final = 3
 """Part of every fingerprint. A higher number ends all approvals, because they covered less."""
 
+
+FOREIGN: Final = "dialects"
+"""The key for what files of other agents say about hooks: by dialect, then by file."""
 
 _USUAL_TYPE: Final = "command"
 """The type that is not shown."""
@@ -42,7 +46,9 @@ class HookCommand(NamedTuple):
 
 def hook_statement(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything in the settings that concerns hooks, unchanged; empty if there is nothing."""
-    statement = {key: settings[key] for key in ("enableHooks", "hooks", "hooksConfig") if settings.get(key, {}) != {}}
+    statement = {
+        key: settings[key] for key in ("enableHooks", "hooks", "hooksConfig", FOREIGN) if settings.get(key, {}) != {}
+    }
     tools = settings.get("tools")
     if isinstance(tools, Mapping) and "enableHooks" in tools:
         statement["tools"] = {"enableHooks": tools["enableHooks"]}
@@ -51,7 +57,32 @@ def hook_statement(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def hook_commands(settings: Mapping[str, Any]) -> tuple[HookCommand, ...]:
     """Return every hook under ``hooks``, in order, including invalid ones."""
-    return tuple(map(_hook_command, hook_entries(settings.get("hooks"))))
+    return (*map(_hook_command, hook_entries(settings.get("hooks"))), *_foreign_commands(settings.get(FOREIGN)))
+
+
+def commands_of(hook_set: HookSet) -> tuple[HookCommand, ...]:
+    """Return every hook of a ``hooks`` object, in its dialect."""
+    if hook_set.dialect == NATIVE:
+        return hook_commands({"hooks": hook_set.hooks})
+    return hook_commands({FOREIGN: {hook_set.dialect: {hook_set.origin: {"hooks": hook_set.hooks}}}})
+
+
+def _foreign_commands(dialects: object) -> Iterator[HookCommand]:
+    """Yield the hooks in files of other agents that can be used."""
+    for dialect, files in dialects.items() if isinstance(dialects, Mapping) else ():
+        for content in files.values():
+            hooks = content.get("hooks") or {}
+            for each in read_definitions(HookSet(hooks, dialect=dialect))[0]:
+                event, config = each.written_event or each.event_name.value, each.config
+                group = hooks[event][each.group_number]
+                hook = group["hooks"][each.number]
+                shown = {**hook, **{key: value for key, value in group.items() if key != "hooks"}}
+                details = {key: _json(value) for key, value in shown.items() if key not in _SHOWN_ELSEWHERE}
+                texts = tuple(config.executor.script_texts(config.spec))
+                yield HookCommand(event, each.matcher or "", config.command, {"dialect": dialect, **details}, texts)
+
+
+_SHOWN_ELSEWHERE: Final = ("type", "command", "args", "matcher", "description")
 
 
 def _hook_command(entry: HookEntry) -> HookCommand:
@@ -100,9 +131,19 @@ def settings_text(settings: Mapping[str, Any]) -> str:
     hooks = statement.get("hooks")
     if isinstance(hooks, Mapping):
         statement["hooks"] = {event: without_secrets(groups) for event, groups in hooks.items()}
+    if FOREIGN in statement:
+        statement[FOREIGN] = {
+            dialect: {file: _without_values(content) for file, content in files.items()}
+            for dialect, files in statement[FOREIGN].items()
+        }
     if "hooksConfig" in statement:
         statement["hooksConfig"] = without_secrets(statement["hooksConfig"])
     return json.dumps(statement, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _without_values(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a file of another agent says, without the values of its variables, which may be secrets."""
+    return {key: sorted(value) if key == "env" and isinstance(value, dict) else value for key, value in content.items()}
 
 
 def without_secrets(value: Any) -> Any:
@@ -123,4 +164,9 @@ def _without_secret(field: Field | None, value: Any) -> Any:
 
 def hook_parts(settings: Mapping[str, Any], scripts: Mapping[str, str]) -> dict[str, str]:
     """Return a SHA-256 for the settings and for each script, to find out later which have changed."""
-    return {f"{FOLDER}/{FILE_NAME}": hook_fingerprint(settings), **scripts}
+    files = {
+        file: hook_fingerprint({FOREIGN: {dialect: {file: content}}})
+        for dialect, contents in (settings.get(FOREIGN) or {}).items()
+        for file, content in contents.items()
+    }
+    return {**(files or {f"{FOLDER}/{FILE_NAME}": hook_fingerprint(settings)}), **scripts}

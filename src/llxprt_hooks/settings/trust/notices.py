@@ -9,6 +9,7 @@ from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.definitions import HookSet, read_definitions
 from llxprt_hooks.settings.document import Document, read_document
+from llxprt_hooks.settings.foreign import NATIVE
 from llxprt_hooks.settings.hook_fields import ENABLING_KEYS
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, absolute_project, home_folder
@@ -45,9 +46,10 @@ def not_approved(trust: TrustStatus) -> str | None:
     seen = "what has changed" if changed else "what would run"
     otherwise = "start the program again" if approved_by_environment() else f"set {TRUST_VARIABLE}=1 for one process"
     ignored = f" {other_value}" if (other_value := ignored_approval()) else ""
+    command = "llxprt-hooks trust" if trust.dialect == NATIVE else f"llxprt-hooks trust --dialect {trust.dialect}"
     return (
-        f"{reason}{changed}. To see {seen}, run `llxprt-hooks trust --dry-run`; "
-        f"to approve it, run `llxprt-hooks trust`, or {otherwise}.{ignored}"
+        f"{reason}{changed}. To see {seen}, run `{command} --dry-run`; "
+        f"to approve it, run `{command}`, or {otherwise}.{ignored}"
     )
 
 
@@ -58,8 +60,9 @@ def approval_notices(trust: TrustStatus) -> tuple[str, ...]:
         return ()
     hooks = trust.statement.get("hooks")
     usable = len(read_definitions(HookSet(hooks))[0]) if isinstance(hooks, dict) else 0
+    usable = usable if trust.dialect == NATIVE else len(trust.commands)
     subject, consequence = _not_running(usable) if usable else ("The hook settings", "do not apply")
-    if any(map(guards_of, trust.held_back)):
+    if any(map(guards_of, trust.held_back)) or (trust.held_back and trust.dialect != NATIVE):
         subject = subject if usable else "The approved hooks"
         verb, who = ("does", "it") if usable == 1 else ("do", "they")
         consequence = f"{verb} not run, and every call that {who} would check is blocked"

@@ -11,7 +11,7 @@ from llxprt_hooks.process.shell.command_line import PROJECT_DIR_REFERENCE
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.settings.trust.command_names import ScriptsError, has_assembled_path
 from llxprt_hooks.settings.trust.covered_files import named_files
-from llxprt_hooks.settings.trust.fingerprint import settings_text
+from llxprt_hooks.settings.trust.fingerprint import FOREIGN, settings_text
 from llxprt_hooks.settings.trust.store import MAX_TEXT, TrustStore, read_text
 
 if TYPE_CHECKING:
@@ -79,14 +79,19 @@ def missing_file(status: TrustStatus, command: str) -> str | None:
 
 def _approved_text(status: TrustStatus, name: str) -> str | None:
     approved = status.approved
-    digest = approved.settings_text if name == _SETTINGS else approved.parts.get(name)
+    digest = approved.settings_text if _is_settings(status, name) else approved.parts.get(name)
     if digest is None:
         return ""
     text = TrustStore.of(status.project).texts.read(digest)
     return None if text is None else text.decode(errors="replace")
 
 
+def _is_settings(status: TrustStatus, name: str) -> bool:
+    """Whether a name is that of settings, of which only what concerns hooks is compared."""
+    return name == _SETTINGS or any(name in files for files in status.statement.get(FOREIGN, {}).values())
+
+
 def _current_text(status: TrustStatus, name: str) -> str | None:
-    if name == _SETTINGS:
+    if _is_settings(status, name):
         return settings_text(status.statement)
     return covered_text(status, name) if name in status.parts else ""

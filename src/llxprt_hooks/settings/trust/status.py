@@ -17,13 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks._support.text import escape_for_terminal, shorten
+from llxprt_hooks.settings.definitions import dialect_of
 from llxprt_hooks.settings.document import read_document
+from llxprt_hooks.settings.foreign import DIALECTS, NATIVE
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file
 from llxprt_hooks.settings.ownership import other_writers
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.trust.command_names import ScriptsError
 from llxprt_hooks.settings.trust.covered_files import CoveredFiles
 from llxprt_hooks.settings.trust.fingerprint import (
+    FOREIGN,
     VERSION,
     hook_commands,
     hook_fingerprint,
@@ -35,7 +38,7 @@ from llxprt_hooks.settings.trust.held_back import UNKNOWN_GUARDS, guards_of
 from llxprt_hooks.settings.trust.store import NO_APPROVAL, ApprovalRecord, TrustStore, read_text, text_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from llxprt_hooks.settings.document import Document
     from llxprt_hooks.settings.trust.fingerprint import HookCommand
@@ -91,8 +94,15 @@ class TrustStatus:
     approved: ApprovalRecord = NO_APPROVAL
     """What was approved before, if the state is ``CHANGED`` or ``REFUSED``."""
     problems: tuple[Problem, ...] = ()
+    dialect: str = NATIVE
+    """The dialect that the settings are written in; the approval of each is separate."""
     opened: Path | None = field(default=None, repr=False, compare=False)
     """The path that the project was opened with, if a link in it leads to the real one."""
+
+    @property
+    def key(self) -> Path:
+        """Where the store has the approval."""
+        return approval_key(self.project, self.dialect)
 
     @property
     def scripts(self) -> tuple[str, ...]:
@@ -106,7 +116,7 @@ class TrustStatus:
         if not before or self.is_outdated:
             return ()
         if not self.statement:  # without hooks, nothing else is covered any more
-            return (f"{FOLDER}/{FILE_NAME}",)
+            return (os.path.relpath(self.settings_file, self.opened or self.project),)
         data = {name for name, file in self.files.files.items() if file.is_data} if self.files else set()
         names = {*before, *(name for name in now if name not in data)}
         return tuple(sorted(name for name in names if before.get(name) != now.get(name)))
@@ -177,6 +187,11 @@ def _named_changes(changed: tuple[str, ...]) -> str:
     return f"{names}{more} {'has' if len(changed) == 1 else 'have'} changed since the project was approved."
 
 
+def approval_key(project: Path, dialect: str) -> Path:
+    """Return where the store has the approval of a project's hooks in a dialect."""
+    return project if dialect == NATIVE else Path(f"{project}#{dialect}")
+
+
 class TrustError(Exception):
     """An approval could not be given or withdrawn. The message is for the user."""
 
@@ -202,16 +217,21 @@ def has_approval(project: Path) -> bool:
     return approved_by_environment() or TrustStore.of(project).approved_hash(project) != (None, None)
 
 
-def trust_status(project_dir: str | os.PathLike[str]) -> TrustStatus:
-    """Return the trust state of a project, and what an approval would cover."""
+def trust_status(project_dir: str | os.PathLike[str], dialect: str = NATIVE) -> TrustStatus:
+    """Return the trust state of a project's hooks in a dialect, and what an approval would cover."""
     project = absolute_project(project_dir)
+    if dialect != NATIVE:
+        files = (each.file for each in dialect_of(dialect).files(project) if each.level is Level.PROJECT)
+        return assess_foreign(project, dialect, [found for file in files if (found := read_document(file)) is not None])
     file = settings_file(Level.PROJECT, project)
     return assess_trust(project, read_document(file) if file else None)
 
 
-def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: str | None = None) -> TrustStatus:
+def grant_trust(
+    project_dir: str | os.PathLike[str], *, expected_fingerprint: str | None = None, dialect: str = NATIVE
+) -> TrustStatus:
     """Approve a project's hooks permanently; with ``expected_fingerprint``, only if they still match it."""
-    status = trust_status(project_dir)
+    status = trust_status(project_dir, dialect)
     if status.state is TrustState.REFUSED:
         raise TrustError(f"the hooks of this project cannot be approved: {status.problems[0]}")
     if expected_fingerprint not in {None, status.fingerprint}:
@@ -225,7 +245,7 @@ def grant_trust(project_dir: str | os.PathLike[str], *, expected_fingerprint: st
     approval = ApprovalRecord(status.parts, text_digest(settings), VERSION)
     texts = [settings, *(text for text in files if text is not None)]
     try:
-        store.approve(status.project, status.fingerprint, approval, texts)
+        store.approve(status.key, status.fingerprint, approval, texts)
     except OSError as error:
         raise TrustError(f"the approval could not be recorded in {store.file}: {error}") from error
     return replace(status, state=TrustState.TRUSTED, approved=NO_APPROVAL, problems=())
@@ -236,23 +256,36 @@ def revoke_trust(project_dir: str | os.PathLike[str]) -> bool:
     project = Path(os.path.realpath(absolute_project(project_dir)))
     store = TrustStore.of(project)
     try:
-        return store.forget(project)
+        forgotten = [store.forget(approval_key(project, dialect)) for dialect in (NATIVE, *DIALECTS)]
     except OSError as error:
         raise TrustError(f"the approval could not be removed from {store.file}: {error}") from error
+    return any(forgotten)
 
 
 def assess_trust(project_dir: Path, settings: Document | Problem | None) -> TrustStatus:
     """Return the trust state of a project whose settings file has already been read."""
     project = Path(os.path.realpath(project_dir))
-    found = replace(_found(project, settings), opened=None if project_dir == project else project_dir)
+    return _assessed(replace(_found(project, settings), opened=None if project_dir == project else project_dir))
+
+
+def assess_foreign(project_dir: Path, dialect: str, settings: Sequence[Document | Problem]) -> TrustStatus:
+    """Return the trust state of a project's files of another agent, which have already been read."""
+    project = Path(os.path.realpath(project_dir))
+    opened = None if project_dir == project else project_dir
+    return _assessed(replace(_found_foreign(project, project_dir, dialect, settings), opened=opened, dialect=dialect))
+
+
+def _assessed(found: TrustStatus) -> TrustStatus:
+    """Compare what was found with what was approved."""
+    project, key = found.project, found.key
     by_process = None
     if approved_by_environment():
         statement = {} if found.state is TrustState.REFUSED else found.statement
         now = found.fingerprint, ApprovalRecord(found.parts, version=VERSION, statement=statement)
-        by_process = _approved_for_process.setdefault(project, now)
+        by_process = _approved_for_process.setdefault(key, now)
     store = TrustStore.of(project)
-    by_user, problem = store.approved_hash(project)
-    recorded = (by_user, store.approval(project)) if by_user is not None else None
+    by_user, problem = store.approved_hash(key)
+    recorded = (by_user, store.approval(key)) if by_user is not None else None
     if (files := found.files) is not None:
         found = replace(found, problems=(problem,) if problem else ())
         for approval, state in (
@@ -282,7 +315,7 @@ def _if_same(
 
 
 def _had_guards(approved: ApprovalRecord) -> bool:
-    return approved.statement is None or bool(guards_of(approved.statement))
+    return approved.statement is None or bool(guards_of(approved.statement)) or FOREIGN in approved.statement
 
 
 def _found(project: Path, settings: Document | Problem | None) -> TrustStatus:
@@ -294,11 +327,39 @@ def _found(project: Path, settings: Document | Problem | None) -> TrustStatus:
     statement = hook_statement(settings.root.to_value())
     if not statement:
         return replace(_nothing(project), file=settings.file)
+    return _covered(project, statement, {project / FOLDER / FILE_NAME: settings})
+
+
+def _found_foreign(
+    project: Path, project_dir: Path, dialect: str, settings: Sequence[Document | Problem]
+) -> TrustStatus:
+    """Return what is to be approved of another agent's files, as above."""
+    contents: dict[str, Any] = {}
+    documents: dict[Path, Document] = {}
+    for each in settings:
+        if isinstance(each, Problem):
+            return TrustStatus(TrustState.REFUSED, project, each.file, problems=(each,))
+        read = dialect_of(dialect).read_file(each)
+        if read.hooks or read.off is not None:
+            name = each.file.relative_to(project_dir)
+            said = {"hooks": dict(read.hooks), "env": dict(read.variables), "off": read.off}
+            contents[name.as_posix()] = {key: value for key, value in said.items() if value}
+            documents[project / name] = each
+    if not contents:
+        own = [each.file for each in dialect_of(dialect).files(project_dir) if each.level is Level.PROJECT]
+        return replace(_nothing(project), file=own[-1])
+    return _covered(project, {FOREIGN: {dialect: contents}}, documents)
+
+
+def _covered(project: Path, statement: Mapping[str, Any], documents: Mapping[Path, Document]) -> TrustStatus:
+    """Return these settings with the files that their hooks run; refused if somebody else could have written them."""
+    settings = next(iter(documents.values()))
     commands = hook_commands(statement)
     known = TrustStatus(TrustState.REFUSED, project, settings.file, statement=statement, commands=commands)
     try:
-        if objection := _link_objection(settings, project) or other_writers(settings):
-            raise ScriptsError(objection)
+        for place, settings in documents.items():
+            if objection := _link_objection(settings, project, place) or other_writers(settings):
+                raise ScriptsError(objection)
         files = CoveredFiles(known.script_texts, project)
     except ScriptsError as error:
         skipped = settings.problem_at(0, f"{error}, so the hook settings in this file are ignored")
@@ -318,9 +379,9 @@ def _nothing(project: Path) -> TrustStatus:
     return TrustStatus(state, project, fingerprint=fingerprint, parts=hook_parts({}, {}))
 
 
-def _link_objection(settings: Document, project: Path) -> str | None:
+def _link_objection(settings: Document, project: Path, place: Path) -> str | None:
     real_file = settings.real_file
-    if real_file == project / FOLDER / FILE_NAME:
+    if real_file == place:
         return None
     where = "" if real_file.is_relative_to(project) else ", outside the project"
     return f"this is a link to {escape_for_terminal(str(real_file))}{where}"
