@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from uuid import uuid4
 
-from llxprt_hooks._support.json_codec import read_json, write_json
+from llxprt_hooks._support.json_codec import read_arguments, read_json, write_json
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import as_list, copy_with, described, field, is_copyable
 from llxprt_hooks.model.format import LLMCandidate, TranslationError
@@ -166,7 +166,7 @@ def with_output_text(output: Any, text: str) -> Any:
 def arguments_of(text: Any) -> Any:
     """Return the arguments of a call, which APIs send as text; as it is, if it is not JSON."""
     try:
-        return read_json(text.encode()) if isinstance(text, str) and text else text or {}
+        return read_arguments(text) if isinstance(text, str) and text else text or {}
     except ValueError:
         return text
 

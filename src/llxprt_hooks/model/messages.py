@@ -181,7 +181,8 @@ class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
         parts = [part for part in self.parts_of(source) if not isinstance(part, str)]
         calls = [call for part in parts if (call := self.call_in(part)) is not None]
         results = [result for part in parts if (result := self.result_in(part)) is not None]
-        others = [part for part in parts if self.call_in(part) is None and self.result_in(part) is None]
+        others = [part for part in parts if not self.text_of(part)] if len(parts) > len(calls) + len(results) else ()
+        others = [part for part in others if self.call_in(part) is None and self.result_in(part) is None]
         return Seen(calls, results, [shown_part(kind, part) for part in others for kind in self.kinds_of(part)])
 
     def with_results(self, source: Any, texts: Sequence[str]) -> Any:

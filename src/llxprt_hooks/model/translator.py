@@ -18,7 +18,15 @@ from llxprt_hooks.model.full_view import Seen, View
 from llxprt_hooks.model.restriction import combine
 
 if TYPE_CHECKING:
-    from llxprt_hooks.model.format import HookToolConfig, LLMCandidate, LLMConfig, LLMRequest, LLMResponse, LLMUsage
+    from llxprt_hooks.model.format import (
+        HookToolConfig,
+        LLMCandidate,
+        LLMConfig,
+        LLMMessage,
+        LLMRequest,
+        LLMResponse,
+        LLMUsage,
+    )
     from llxprt_hooks.model.wire.base import Wire
 
 log = debug_logger("translator")
@@ -150,9 +158,12 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
 
     def to_hook_llm_request(self, request: RequestT) -> LLMRequest:
         """Return the request as hooks see it: text only, without settings that are not set."""
+        return self._with_messages_shown(request, messages_of(self.turns(request)))
+
+    def _with_messages_shown(self, request: RequestT, messages: list[LLMMessage]) -> LLMRequest:
         model = self.field(request, "model")
         hook_request: LLMRequest = {"model": model} if model else {}
-        hook_request["messages"] = messages_of(self.turns(request))
+        hook_request["messages"] = messages
         hook_request["config"] = self.settings_of(request)
         if tool_config := self.to_hook_tool_config(self.tool_config_of(request)):
             hook_request["toolConfig"] = tool_config
@@ -176,7 +187,7 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
 
     def to_full_llm_request(self, request: RequestT) -> LLMRequest:
         """Return the request as hooks that act see it: with system prompt, calls and results (D-142)."""
-        return {**self.to_hook_llm_request(request), "messages": View(self, request).messages}
+        return self._with_messages_shown(request, View(self, request).messages)
 
     def from_full_llm_request(self, hook_request: Mapping[str, Any], base_request: RequestT) -> RequestT:
         """Return ``base_request`` with the changes of a hook that was shown the full view."""

@@ -216,6 +216,18 @@ def test_answers_of_hooks_that_act_need_the_profile(place: DiagnosedProject, eve
     assert place.diagnose_text(full(command("./check", event))) == []
 
 
+def test_a_guard_for_secrets_before_the_model_needs_the_full_view(place: DiagnosedProject) -> None:
+    place.write("check", "#!/bin/sh\n# no secrets\ngrep -q 'sk-live' && echo no >&2 && exit 2\n", 0o755)
+
+    (found,) = place.diagnose_text(command("./check", "BeforeModel"))
+
+    assert (found.code, found.severity, found.line) == ("needs-full-view", "warning", 3)
+    assert place.diagnose_text(full(command("./check", "BeforeModel"))) == []
+    assert place.diagnose_text(command("./check", "BeforeTool")) == []
+    (inline,) = place.diagnose_text(command("grep -q sk-live && echo no >&2 && exit 2", "BeforeModel"))
+    assert inline.code == "needs-full-view"
+
+
 def test_a_script_for_several_events_may_exit_with_2(place: DiagnosedProject) -> None:
     place.write("check", "#!/bin/sh\ngrep -q 'hook_event_name.*BeforeTool' && echo no >&2 && exit 2\n", 0o755)
 

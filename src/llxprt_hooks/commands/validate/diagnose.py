@@ -69,6 +69,7 @@ EACH_COMMAND: Final[tuple[Callable[[Inspection, FileHook], Found], ...]] = (
     script_files.check_program,
     script_files.check_script,
     script_text.check_script_text,
+    script_text.check_full_view,
     script_text.check_written_arguments,
 )
 

@@ -174,6 +174,10 @@ class Rule(Enum):
     WRITES_COVERED = _warning(
         "The approval covers this file. If the hook writes it, the approval ends, and the calls it checks are blocked."
     )
+    NEEDS_FULL_VIEW = _warning(
+        "Without the profile `full`, model hooks see only the text of users and models: a secret in a tool's result, "
+        "a call or the system prompt is sent."
+    )
     IMPORTS_FROM_PROJECT = _warning(
         "This hook runs in every project. A project that nobody approved can bring a module that it imports."
     )

@@ -12,6 +12,7 @@ from llxprt_hooks.commands.validate.diagnostic import Diagnostic, diagnostic_at
 from llxprt_hooks.commands.validate.entries import Role
 from llxprt_hooks.commands.validate.rules import Rule
 from llxprt_hooks.commands.validate.started_programs import Script, scripts
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.trust.started import files_of
 
 if TYPE_CHECKING:
@@ -56,6 +57,10 @@ _WRITES_BELOW_HOOKS: Final = re.compile(
 )
 _LOG_NAME: Final = re.compile(r"(?i)\.(?:log|jsonl|out|count|tmp|pid)$|(?:log|count|counter|state|history)\.\w+$")
 _WRITE_TO_STATE: Final = "Let the hook write below `.llxprt/state/`, which no approval covers."
+_SECRETS: Final = re.compile(
+    rf"{_LINE}(\bsk-\w*|AKIA|PRIVATE KEY|api[_-]?key|secrets?\b|passwords?\b|credentials?\b|redact)",
+    re.MULTILINE | re.IGNORECASE,
+)
 _MAX_EXIT: Final = 40
 _MAX_LINE: Final = 400
 _MAX_EXITS: Final = 20
@@ -89,6 +94,18 @@ def check_script_text(inspection: Inspection, hook: FileHook) -> Iterator[Diagno
             yield from _python_dict(script)
             yield from _needs_profile(script)
             yield from _written(script, hook)
+
+
+def check_full_view(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
+    """Find guards that look for secrets in requests, and are not shown where most of them are (D-142)."""
+    if hook.event is not HookEventName.BEFORE_MODEL or hook.file.acts:
+        return
+    message, fix = "this looks for secrets, but does not see tool results", "Set `hooksConfig.profile` to `full`."
+    if found := _SECRETS.search(hook.command):
+        yield hook.in_command(Rule.NEEDS_FULL_VIEW, found.span(1), message, fix)
+    for script in scripts(inspection, hook):
+        if script.may_be_shown and (found := _SECRETS.search(script.source.text)):
+            yield diagnostic_at(script.source, Rule.NEEDS_FULL_VIEW, *found.span(1), message, fix)
 
 
 def check_written_arguments(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
