@@ -294,6 +294,15 @@ def test_nothing_of_the_project_is_run_though_the_search_path_leads_into_it(plac
     assert not ran.exists()
 
 
+@pytest.mark.parametrize("profile", ["standard", "full"])
+def test_effects_that_an_integration_does_not_have(profile: str, place: DiagnosedProject) -> None:
+    settings = {**json.loads(CLEAN.replace("AfterTool", "AfterAgent")), "hooksConfig": {"profile": profile}}
+    place.write(place.project_file, json.dumps(settings))
+    checked = run(place, "validate", "--for", "adk", ".llxprt/settings.json").stdout
+    assert ("lost-effect" in checked) is (profile == "full")
+    assert ("some effects of AfterAgent hooks are not available: a plugin cannot" in checked) is (profile == "full")
+
+
 def test_for_an_integration(place: DiagnosedProject) -> None:
     place.write(place.project_file, CLEAN.replace("AfterTool", "AfterModel"))
     assert "unsupported-event" not in run(place, "validate", ".llxprt/settings.json").stdout

@@ -56,6 +56,18 @@ def test_an_event_that_never_fires_where_hooks_are_used(place: DiagnosedProject)
     assert found[0].message == "hooks for BeforeModel will not run: there is no model"
 
 
+def test_an_event_whose_effects_are_lost_where_hooks_act(place: DiagnosedProject) -> None:
+    text = settings(f'«"AfterAgent"»: [{{ "hooks": [{hook()}] }}]')
+    marked = unmarked(text.replace("{", '{ "hooksConfig": { "profile": "full" },', 1))
+    place.write(place.project_file, marked.text)
+    place.approve()
+
+    found = diagnose(replace(inspect_project(place.root), not_honored={HookEventName.AFTER_AGENT: "it has ended"}))
+
+    assert told(found) == [("lost-effect", marked.spans[0])]
+    assert found[0].message == "some effects of AfterAgent hooks are not available: it has ended"
+
+
 def test_the_same_command_for_other_tools_is_not_a_duplicate(place: DiagnosedProject) -> None:
     groups = [f'{{ "matcher": "{matcher}", "hooks": [{hook()}] }}' for matcher in ("^glob$", "^replace$", "*")]
     text = settings(f'"BeforeTool": [{", ".join(groups)}]')

@@ -13,7 +13,7 @@ from llxprt_hooks._support.terminal import line, print_json, print_line, print_w
 from llxprt_hooks._support.text import escape_for_terminal, plural
 from llxprt_hooks.cli.options import directory_option, json_option
 from llxprt_hooks.commands.exit_status import ExitStatus
-from llxprt_hooks.integrations.unsupported import UNSUPPORTED
+from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ def command(
         given = context.get_parameter_source("directory") is not click.core.ParameterSource.DEFAULT
         inspection = inspect_file(file, project if given else project_of(file) or project, tools)
     if integration is not None:
-        inspection = replace(inspection, unsupported=UNSUPPORTED[integration])
+        inspection = replace(inspection, unsupported=UNSUPPORTED[integration], not_honored=NOT_HONORED[integration])
     diagnostics = diagnose(inspection)
     counts = Counter(diagnostic.severity.value for diagnostic in diagnostics)
     if as_json:

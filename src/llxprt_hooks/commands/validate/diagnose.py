@@ -49,6 +49,7 @@ EACH_EVENT: Final[tuple[Callable[[Inspection, FileEvent], Found], ...]] = (
     hooks.check_event,
     hooks.check_groups,
     hooks.check_unsupported_event,
+    hooks.check_lost_effect,
 )
 EACH_GROUP: Final[tuple[Callable[[Inspection, FileGroup], Found], ...]] = (matchers.check_matcher,)
 EACH_HOOK: Final[tuple[Callable[[Inspection, FileHook], Found], ...]] = (

@@ -52,6 +52,8 @@ class Inspection:
     """The files whose hooks no other file can switch off."""
     unsupported: Mapping[HookEventName, str] = field(default_factory=dict)
     """Events that never fire where the hooks will be used, each with the reason."""
+    not_honored: Mapping[HookEventName, str] = field(default_factory=dict)
+    """The events at which hooks that act cannot have all their effects there, with the reasons."""
 
     @property
     def found(self) -> tuple[Path, ...]:

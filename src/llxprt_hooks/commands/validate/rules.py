@@ -78,6 +78,7 @@ class Rule(Enum):
     # Events and types.
     UNKNOWN_EVENT = _error("Hooks under an unknown event never run. Names are case-sensitive.")
     UNSUPPORTED_EVENT = _warning("These hooks never run there, so they guard nothing.")
+    LOST_EFFECT = _warning("The profile `full` lets these hooks act, but not all that they answer has an effect there.")
     UNKNOWN_TYPE = _error("A hook of an unknown type is skipped. Types are case-sensitive.")
     PLUGIN_TYPE = _error("The type is accepted but cannot be run: the hook fails each time, and calls go ahead.")
     FAILING_HOOK = _error("The hook fails each time, and calls go ahead.")

@@ -57,6 +57,16 @@ def check_unsupported_event(inspection: Inspection, event: FileEvent) -> Iterato
         )
 
 
+def check_lost_effect(inspection: Inspection, event: FileEvent) -> Iterator[Diagnostic]:
+    """Find events at which hooks that act cannot have all their effects where they will be used."""
+    reason = None if event.name is None else inspection.not_honored.get(event.name)
+    if event.groups and reason and event.file.acts:
+        message = f"some effects of {event.name} hooks are not available: {reason}"
+        yield event.file.at_key(
+            Rule.LOST_EFFECT, event.member, message, "See the integration's page for what works there."
+        )
+
+
 def check_type(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
     node = hook.node.at("type")
     if node is None or node.kind is not Kind.STRING:
