@@ -451,3 +451,17 @@ def test_validate_finds_nothing_in_recipes_for_other_tools(
     assert run_command_line(["validate", "--tool", tool, "-C", str(bench.root)]) == 0
 
     assert "matcher" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("there", "after"), [("", "full"), ("full", "full"), ("standard", "standard")])
+def test_recipes_that_act_set_the_profile_unless_the_settings_have_one(
+    there: str, after: str, bench: RecipeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if there:
+        bench.write(".llxprt/settings.json", {"hooksConfig": {"profile": there}})
+    assert init("-C", str(bench.root), "ask-before-deploy") == 0
+
+    printed = capsys.readouterr()
+    assert json.loads(settings_of(bench).read_text())["hooksConfig"] == {"profile": after}
+    assert ("profile set to full" in printed.out) == (not there)
+    assert ("has no effect" in printed.err) == (after != "full")
