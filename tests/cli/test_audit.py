@@ -153,6 +153,15 @@ def test_verify_without_a_server_checks_what_waits_to_be_sent(world: CliProject)
     assert "3 records of 1 agent wait to be sent" in run.stdout
 
 
+def test_verify_without_a_server_does_not_claim_that_earlier_records_were_sent(world: CliProject) -> None:
+    with world.inside():
+        file = SpoolFile.create(spool_folder(AuditRule(("nats://127.0.0.1:4222",))), "a")
+    for line in _lines()[1:]:
+        file.append(line)
+    file.close(remove=False)
+    assert "before that, 1 sent or removed (to check these, pass --nats)" in world.run("log", "verify").stdout
+
+
 def test_verify_without_an_audit_trail_says_that_it_verified_nothing(world: CliProject) -> None:
     run = world.run("log", "verify")
 

@@ -103,7 +103,7 @@ def verify_chains(source: AuditSource | None, *, as_json: bool, key: str | None,
         for each in verdicts:
             print_json({"agent": each.agent, "records": each.records, "first": each.first, "problems": each.problems})
     else:
-        before = "sent" if source is None else "gone"
+        before = "sent or removed (to check these, pass --nats)" if source is None else "gone"
         for each in verdicts:
             if each.problems or each.first > 1:
                 _print_verdict(each, before)
