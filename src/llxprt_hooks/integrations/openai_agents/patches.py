@@ -130,11 +130,13 @@ class OpenAIAgentsHooks(Integration):
         await prepared.run_hooks()
         return prepared
 
-    def take_prepared(self, call_id: str, arguments: Arguments) -> Prepared | None:
+    def take_prepared(self, call_id: str, given: str) -> Prepared | None:
         """Return a call whose hooks have run, unless a person had to be asked: then they run again."""
+        if not self._prepared:
+            return None
         session = current_session(self.hooks.config)
         found = None if session is None else self._prepared.pop((session.session_id, call_id), None)
-        return None if found is None or found.waits or found.arguments != arguments else found
+        return None if found is None or found.waits or found.arguments != arguments_of(given) else found
 
     def _interrupting(self, key: tuple[str, str]) -> Approver:
         def ask(request: ApprovalRequest) -> bool:

@@ -324,7 +324,7 @@ class _Invocation:
             extends_text=self._schema is None,
             made=lambda content: refuse(content) if self._schema and isinstance(content, str) else content,
             call_id=context.tool_call_id,
-            prepared=self._hooks.take_prepared(context.tool_call_id, arguments_of(given)),
+            prepared=self._hooks.take_prepared(context.tool_call_id, given),
         )
 
 
