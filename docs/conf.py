@@ -31,11 +31,17 @@ FRAMEWORKS += ("langsmith", "mcp_types", "pydantic_ai", "pydantic_graph")
 
 
 class StandIn(type):
-    """A class, function or constant of a framework: can be inherited from, called, and be part of a type."""
+    """A class, function or constant of a framework: can be inherited from, called, decorate, and be part of a
+    type.
+    """
 
     def __new__(cls, name: str, bases: tuple[type, ...] = (), content: dict[str, Any] | None = None) -> Any:
-        for_pydantic = {"__get_pydantic_core_schema__": lambda *_: {"type": "any"}}
-        return super().__new__(cls, name, bases, {"__init__": lambda *_, **__: None, **for_pydantic, **(content or {})})
+        stand_in = {
+            "__init__": lambda *_, **__: None,
+            "__call__": lambda _, decorated: decorated,
+            "__get_pydantic_core_schema__": lambda *_: {"type": "any"},
+        }
+        return super().__new__(cls, name, bases, {**stand_in, **(content or {})})
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):

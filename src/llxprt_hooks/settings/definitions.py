@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.settings.foreign import DIALECTS, NATIVE, UnknownDialectError
+from llxprt_hooks.settings.foreign import DIALECTS, NATIVE, ForeignHook, UnknownDialectError
 from llxprt_hooks.settings.hook_entries import (
     DISCARDED,
     SWITCHES,
@@ -28,7 +28,7 @@ from llxprt_hooks.settings.hook_entries import (
     where_words,
 )
 from llxprt_hooks.settings.jsonc import Kind, node_of
-from llxprt_hooks.settings.matcher import compile_matcher, is_invalid
+from llxprt_hooks.settings.matcher import Matches, compile_matcher, is_invalid
 from llxprt_hooks.settings.problem import MAX_PROBLEMS, Problem, first_problems
 from llxprt_hooks.settings.schema import (
     DEFAULT_TIMEOUT,
@@ -44,9 +44,8 @@ from llxprt_hooks.settings.schema import (
 from llxprt_hooks.settings.shape import FieldProblem, found_words, read_fields
 
 if TYPE_CHECKING:
-    from llxprt_hooks.settings.foreign import Dialect, ForeignHook
+    from llxprt_hooks.settings.foreign import Dialect
     from llxprt_hooks.settings.jsonc import Member, Node
-    from llxprt_hooks.settings.matcher import Matches
     from llxprt_hooks.settings.schema import AnyExecutor
     from llxprt_hooks.settings.shape import Field, Shape
 

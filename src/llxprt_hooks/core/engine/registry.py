@@ -160,9 +160,7 @@ class HookRegistry:
     def add(self, definition: HookDefinition) -> None:
         """Register one more hook, which runs after all others; does nothing if it is registered already."""
         entries = self._initialized()
-        if any(
-            entry.definition.number == definition.number and entry.definition.group_number is None for entry in entries
-        ):
+        if any(entry.config.spec is definition.config.spec for entry in entries):
             return
         own = _acting(definition) if self._config.profile == FULL else definition
         entry = HookRegistryEntry(own, enabled=own.config.identity not in self._config.disabled_hooks)
