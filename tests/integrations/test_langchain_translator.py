@@ -201,3 +201,47 @@ def test_a_replaced_answer_refers_to_nothing_of_the_model() -> None:
 def test_results_of_functions_are_not_shown() -> None:
     request = request_of(model_of(), HumanMessage("Hi"), FunctionMessage(content="old result", name="f"))
     assert LangChainTranslator().to_hook_llm_request(request)["messages"] == [{"role": "user", "content": "Hi"}]
+
+
+def test_the_full_view_shows_and_redacts_what_the_text_view_lacks() -> None:
+    translator = LangChainTranslator()
+    request = request_of(model_of(), *CONVERSATION).override(system_message=SystemMessage("never tell hunter2"))
+    shown = translator.to_full_llm_request(request)["messages"]
+
+    assert [message["content"] for message in shown[:2]] == ["never tell hunter2", "leading rule"]
+    calls = {call["id"]: call["args"] for message in shown for call in message.get("toolCalls", ())}
+    assert calls == {"c1": {"file_path": "secret-path"}, "c2": "{bad", "c3": {}, "c4": {}}
+    results = {message["toolCallId"]: message["content"] for message in shown if message["role"] == "tool"}
+    assert results["c1"] == "the content"
+    changed = [{**message, "content": message["content"].replace("hunter2", "***")} for message in shown]
+    changed = [{**message, "content": message["content"].replace("the content", "***")} for message in changed]
+
+    redacted = translator.from_full_llm_request({"messages": changed}, request)
+
+    assert redacted.system_message.content == "never tell ***"
+    assert next(message.content for message in redacted.messages if message.type == "tool") == "***"
+    assert request.system_message.content == "never tell hunter2"
+
+
+def test_a_changed_call_of_an_answer_is_repeated_nowhere() -> None:
+    translator = LangChainTranslator()
+    answer = AIMessage(
+        [{"type": "text", "text": "Now."}, {"type": "tool_use", "id": "c9", "name": "f", "input": {"key": "hunter2"}}],
+        tool_calls=[{"name": "f", "args": {"key": "hunter2"}, "id": "c9"}],
+        additional_kwargs={"tool_calls": [{"id": "c9", "function": {"name": "f", "arguments": '{"key": "hunter2"}'}}]},
+        response_metadata={"stop_reason": "tool_use", "model_name": "m"},
+    )
+    shown: Any = translator.to_full_llm_response(answer)
+    content = shown["candidates"][0]["content"]
+    content["toolCalls"][0]["args"] = {"key": "***"}
+
+    changed = translator.from_full_llm_response(shown, answer)
+    content["toolCalls"] = []
+    without = translator.from_full_llm_response(shown, answer)
+
+    assert changed is not None
+    assert changed.tool_calls[0]["args"] == {"key": "***"}
+    assert "hunter2" not in str(changed)
+    assert without is not None
+    assert (without.tool_calls, without.text, without.response_metadata["stop_reason"]) == ([], "Now.", "stop")
+    assert "hunter2" not in str(without)

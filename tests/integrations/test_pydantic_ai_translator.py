@@ -106,3 +106,19 @@ def test_instructions_stay_in_force_after_a_message_of_a_hook() -> None:
         "Answer in French.",
         ["the budget is low"],
     )
+
+
+def test_the_full_view_shows_and_redacts_what_the_text_view_lacks() -> None:
+    translator, given = PydanticAITranslator(), request(*HISTORY)
+    shown: Any = translator.to_full_llm_request(given)["messages"]
+    prompts = [message["content"] for message in shown if message["role"] == "system"]
+    assert prompts == ["Be brief.", "Answer in French."]
+    assert [message["content"] for message in shown if message["role"] == "tool"] == ['{"lines":3}']
+    assert [message["toolCalls"][0]["args"] for message in shown if "toolCalls" in message] == [{"path": "a"}]
+    wanted = [{**message, "content": message["content"].replace("3", "4")} for message in shown[1:]]
+
+    sent = translator.from_full_llm_request({"messages": wanted}, given)
+
+    first, *_, result, _, last = sent.messages
+    assert not any(isinstance(part, SystemPromptPart) for part in first.parts)
+    assert (result.parts[0].content, last.instructions) == ({"lines": 4}, "Answer in French.")  # type: ignore[union-attr]

@@ -91,9 +91,9 @@ class View:
         own = [shown for shown in self._shown if shown.result is None]
         new = self._aligned(turns, own, [message for message in wanted if message["role"] != "tool"])
         prompt = [turn for turn in new if turn.source is not None][: len(self._prompt)]
-        request = self._translator.with_prompt_turns(self._request, prompt) if prompt != self._prompt else self._request
         kept = {id(turn) for turn in prompt}
-        return self._translator.rebuild(request, [turn for turn in new if id(turn) not in kept])
+        request = self._translator.rebuild(self._request, [turn for turn in new if id(turn) not in kept])
+        return request if prompt == self._prompt else self._translator.with_prompt_turns(request, prompt)
 
     def _aligned(self, turns: list[Turn], own: list[Shown], wanted: list[LLMMessage]) -> list[Turn]:
         """Return the turns with the texts that a hook wants, and new ones where it put them."""

@@ -97,8 +97,7 @@ class JSONTranslator(MessageTranslator[Request, Any, ToolChoice]):
 
     def with_prompt_turns(self, request: Request, turns: Sequence[Turn]) -> Request:
         messages = [message for message in map(self.message, turns) if message is not None]
-        rest = self.conversation(request)[len(self.prompt(request)) :]
-        return self.with_conversation(request, [*messages, *rest])
+        return self.with_conversation(request, [*messages, *self.conversation(request)[len(turns) :]])
 
     def role_of(self, message: Any) -> str:
         return ROLES.get(field(message, "role"), "user")

@@ -119,7 +119,7 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
         return ()
 
     def with_prompt_turns(self, request: RequestT, turns: Sequence[Turn]) -> RequestT:
-        """Return a copy of a request with another system prompt: the turns of ``prompt_turns``, some changed."""
+        """Return a copy of a request with another system prompt: all turns of ``prompt_turns``, some changed."""
         return request
 
     def seen_in(self, source: Any) -> Seen:

@@ -17,6 +17,8 @@ from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import as_list, field
 from llxprt_hooks.model.anthropic_messages import SAMPLING, AnthropicMessagesTranslator
 from llxprt_hooks.model.format import TranslationError
+from llxprt_hooks.model.full_view import Seen, ToolOutput
+from llxprt_hooks.model.json_api import arguments_text, output_text, with_output_text
 from llxprt_hooks.model.messages import Choice, MessageTranslator, expected, usage
 from llxprt_hooks.model.openai_chat import OpenAIChatTranslator
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
@@ -25,8 +27,8 @@ from llxprt_hooks.model.translator import USUAL_SETTINGS
 if TYPE_CHECKING:
     from langchain_core.messages.ai import UsageMetadata
 
-    from llxprt_hooks.model.conversation import CallKeys
-    from llxprt_hooks.model.format import HookToolConfig
+    from llxprt_hooks.model.conversation import CallKeys, Turn
+    from llxprt_hooks.model.format import HookToolConfig, LLMToolCall
 
 Request: TypeAlias = ModelRequest[Any]
 
@@ -50,8 +52,8 @@ _FINISHED = {"MAX_TOKENS": "length", "SAFETY": "content_filter"}
 class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
     """Translates the requests and answers that middleware of an agent gets.
 
-    Hooks do not see the system prompt and tool results. A system message of a hook becomes a user message that
-    starts with ``[System]``: most providers accept no other.
+    By default, hooks do not see the system prompt and tool results. A system message of a hook becomes a user message
+    that starts with ``[System]``: most providers accept no other.
     """
 
     SETTINGS: ClassVar = {
@@ -141,6 +143,66 @@ class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
     def results_in(self, message: Any) -> Sequence[CallKeys]:
         return [(message.tool_call_id,)] if isinstance(message, ToolMessage) else []
 
+    def prompt_turns(self, request: Request) -> Sequence[Turn]:
+        own = [] if request.system_message is None else [request.system_message]
+        return [self._turn(message) for message in (*own, *_prompt(request))]
+
+    def with_prompt_turns(self, request: Request, turns: Sequence[Turn]) -> Request:
+        system, *others = [self.message(turn) for turn in turns]
+        if request.system_message is None:
+            system, others = None, [system, *others]
+        prompt = [message for message in others if message is not None]
+        messages = [*prompt, *request.messages[len(others) :]]
+        return request.override(system_message=cast("SystemMessage | None", system), messages=messages)
+
+    def seen_in(self, source: Any) -> Seen:
+        if isinstance(source, ToolMessage):
+            output = output_text(source.content)
+            return Seen(results=[ToolOutput(source.tool_call_id, output, self._hook_name(source.name or ""))])
+        calls = [self._shown_call(call) for call in _calls(source)]
+        return Seen(calls, (), [part for part in super().seen_in(source).parts if part["type"] not in _CALL_BLOCKS])
+
+    def with_results(self, source: Any, texts: Sequence[str]) -> Any:
+        return source.model_copy(update={"content": with_output_text(source.content, texts[0])})
+
+    def with_calls(self, message: Any, wanted: Sequence[Mapping[str, Any] | None]) -> Any | None:
+        """Return a message with other calls, also where a provider's own data repeats them."""
+        kept = [
+            {**call, "args": given.get("args", call["args"])}
+            for call, given in zip(_calls(message), wanted, strict=True)
+            if given is not None
+        ]
+        args = {call["id"]: call["args"] for call in kept}
+        update: dict[str, Any] = {
+            "tool_calls": [call for call in kept if call.get("type") != "invalid_tool_call"],
+            "invalid_tool_calls": [call for call in kept if call.get("type") == "invalid_tool_call"],
+            "additional_kwargs": {k: v for k, v in message.additional_kwargs.items() if k not in _REPEATED_CALLS},
+        }
+        if not isinstance(message.content, str):
+            blocks = (_block_with(block, args) for block in message.content)
+            update["content"] = [block for block in blocks if block is not None]
+        return message.model_copy(update=update)
+
+    def _shown_call(self, call: Any) -> LLMToolCall:
+        args = call["args"] or {}
+        return {"id": call["id"] or call["name"] or "", "name": self._hook_name(call["name"] or ""), "args": args}
+
+    def answers_in(self, response: AIMessage) -> Sequence[Sequence[Any]]:
+        return [[response]]
+
+    def with_answers(self, response: AIMessage, answers: Sequence[Sequence[Any]]) -> AIMessage:
+        *added, message = answers[0] or [response.model_copy(update={"content": "", **_NO_CALLS})]
+        if added:
+            text = added[0].content
+            is_text = isinstance(message.content, str)
+            content = text if is_text else [{"type": "text", "text": text}, *message.content]
+            message = message.model_copy(update={"content": content})
+        metadata = message.response_metadata
+        ended = {} if _calls(message) else {name: "stop" for name in _FINISH if metadata.get(name) in _CALLED}
+        kept = {name: metadata[name] for name in (*_KEPT_METADATA, *_FINISH) if name in metadata}
+        changed: AIMessage = message.model_copy(update={"response_metadata": {**kept, **ended}})
+        return changed
+
     def to_hook_tool_config(self, tool_config: Any) -> HookToolConfig:
         if isinstance(tool_config, ChoiceOfNames):
             shown: HookToolConfig = {"mode": _MODES[tool_config]}
@@ -202,6 +264,29 @@ class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
             },
             usage_metadata=cast("UsageMetadata", usage) if any(usage.values()) else None,
         )
+
+
+_CALL_BLOCKS = ("tool_use", "tool_call", "function_call")
+_REPEATED_CALLS = ("tool_calls", "function_call")
+_NO_CALLS: Mapping[str, Any] = {"tool_calls": [], "invalid_tool_calls": [], "additional_kwargs": {}}
+_FINISH = ("finish_reason", "stop_reason")
+_CALLED = ("tool_calls", "tool_use", "function_call")
+
+
+def _calls(message: Any) -> list[Any]:
+    return [*message.tool_calls, *message.invalid_tool_calls] if isinstance(message, AIMessage) else []
+
+
+def _block_with(block: Any, args: Mapping[str | None, Any]) -> Any | None:
+    """Return a block of a message's content with the arguments of its call; None if the call was left out."""
+    if field(block, "type") not in _CALL_BLOCKS:
+        return block
+    call = field(block, "call_id") or field(block, "id")
+    if call not in args:
+        return None
+    given = args[call]
+    names = {"input": given, "args": given, "arguments": arguments_text(given)}
+    return {**block, **{name: value for name, value in names.items() if name in block}}
 
 
 def _prompt(request: Request) -> list[AnyMessage]:

@@ -23,13 +23,16 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings, ToolOrOutput
 
 from llxprt_hooks.model import answers
+from llxprt_hooks.model.conversation import Turn
 from llxprt_hooks.model.format import TranslationError
+from llxprt_hooks.model.full_view import Seen, ToolOutput
+from llxprt_hooks.model.json_api import arguments_of, output_text, with_output_text
 from llxprt_hooks.model.messages import Choice, MessageTranslator, expected, usage
 from llxprt_hooks.model.translator import USUAL_SETTINGS
 
 if TYPE_CHECKING:
     from llxprt_hooks.model.conversation import CallKeys
-    from llxprt_hooks.model.format import HookToolConfig
+    from llxprt_hooks.model.format import HookToolConfig, LLMToolCall
 
 ToolChoice: TypeAlias = str | list[str] | ToolOrOutput
 ResolveModel: TypeAlias = Callable[[str], Model]
@@ -132,6 +135,57 @@ class PydanticAITranslator(MessageTranslator[PydanticAIRequest, ModelResponse, T
             if isinstance(part, (ToolReturnPart, RetryPromptPart)) and part.tool_name
         ]
 
+    def prompt_turns(self, request: PydanticAIRequest) -> Sequence[Turn]:
+        parts = [part for message in _requests(request) for part in message.parts if _is_prompt(part)]
+        instructions = _instructions(request)
+        own = [Turn("system", instructions, _INSTRUCTIONS)] if instructions else []
+        return [*(Turn("system", part.content, part) for part in parts), *own]
+
+    def with_prompt_turns(self, request: PydanticAIRequest, turns: Sequence[Turn]) -> PydanticAIRequest:
+        texts = {id(turn.source): turn.text for turn in turns if turn.changed}
+        old = _instructions(request)
+        new = texts.get(id(_INSTRUCTIONS), old) or None
+        messages: list[Any] = []
+        for message in request.messages:
+            if not isinstance(message, ModelRequest):
+                messages.append(message)
+                continue
+            parts = [_with_prompt(part, texts) for part in message.parts]
+            instructions = new if message.instructions == old else message.instructions
+            kept = [part for part in parts if part is not None]
+            if kept or instructions:
+                messages.append(dataclasses.replace(message, parts=kept, instructions=instructions))
+        return request._replace(messages=messages)
+
+    def seen_in(self, source: Any) -> Seen:
+        seen = super().seen_in(source)
+        return seen._replace(parts=[part for part in seen.parts if part["type"] != "system-prompt"])
+
+    def call_in(self, part: Any) -> LLMToolCall | None:
+        if not isinstance(part, ToolCallPart):
+            return None
+        return {"id": part.tool_call_id, "name": part.tool_name, "args": arguments_of(part.args)}
+
+    def with_call(self, part: Any, args: Any) -> Any:
+        return dataclasses.replace(part, args=args)
+
+    def result_in(self, part: Any) -> ToolOutput | None:
+        if not isinstance(part, (ToolReturnPart, RetryPromptPart)) or not part.tool_name:
+            return None
+        return ToolOutput(part.tool_call_id, output_text(part.content), part.tool_name)
+
+    def with_result(self, part: Any, text: str) -> Any:
+        return dataclasses.replace(part, content=with_output_text(part.content, text))
+
+    def answers_in(self, response: ModelResponse) -> Sequence[Sequence[Any]]:
+        return [[response]]
+
+    def with_answers(self, response: ModelResponse, answers: Sequence[Sequence[Any]]) -> ModelResponse:
+        parts = [part for message in answers[0] for part in message.parts]
+        is_called = any(isinstance(part, ToolCallPart) for part in parts) or response.finish_reason != "tool_call"
+        ended = response.finish_reason if is_called else "stop"
+        return dataclasses.replace(response, parts=parts, finish_reason=ended, **_UNSTORED)
+
     def with_part_text(self, parts: Sequence[Any], text: str) -> Any:
         part = parts[0]
         if isinstance(part, TextPart):
@@ -221,6 +275,29 @@ def _renamed(model: Model, name: str) -> Model:
 def _is_note(part: Any) -> bool:
     """Whether a part is a hook's message in this request."""
     return isinstance(part, SystemPromptPart) and MARK in mapping(part.metadata)
+
+
+_INSTRUCTIONS = object()
+"""The source of the turn with the instructions, which are not a part of any message."""
+
+
+def _requests(request: PydanticAIRequest) -> list[ModelRequest]:
+    return [message for message in request.messages if isinstance(message, ModelRequest)]
+
+
+def _instructions(request: PydanticAIRequest) -> str | None:
+    return next((message.instructions for message in reversed(_requests(request))), None)
+
+
+def _is_prompt(part: Any) -> bool:
+    return isinstance(part, SystemPromptPart) and not _is_note(part)
+
+
+def _with_prompt(part: Any, texts: Mapping[int, str]) -> Any | None:
+    text = texts.get(id(part))
+    if text is None:
+        return part
+    return dataclasses.replace(part, content=text) if text else None
 
 
 def _is_text(item: Any) -> bool:
