@@ -369,6 +369,7 @@ def test_json_has_the_names_that_others_rely_on(world: CliProject) -> None:
         "success": True,
         "exit_code": 0,
         "signal": None,
+        "dialect": "llxprt",
         "warm": False,
         "stdout": '{"decision": "deny", "reason": "not today"}',
         "stderr": "",

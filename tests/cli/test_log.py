@@ -148,6 +148,7 @@ def test_json_is_one_object_per_line_without_the_input_of_hooks(recorded: CliPro
         "event_name": "BeforeTool",
         "hook": "secrets",
         "type": "command",
+        "dialect": "llxprt",
         "duration": 20.0,
         "success": True,
         "exit_code": 0,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from llxprt_hooks._support.text import one_line, shorten
 from llxprt_hooks.agent.approval import ApprovalMode, Approver, Ask, Request
@@ -27,6 +28,9 @@ from llxprt_hooks.fleet.audit.log import HookLog
 from llxprt_hooks.hooks import Hooks
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.settings.trust.fingerprint import commands_of
+
+if TYPE_CHECKING:
+    from llxprt_hooks.core.engine.results import HookExecutionResult
 
 DEFAULT_MODEL = "gemini-2.5-flash"
 
@@ -60,12 +64,13 @@ def build_agent(
     if options.record is not None:
         provider = RecordingProvider(provider, options.record)
     hook_log = HookLog(options.directory, payloads=options.log_payloads)
-    observers = hook_log if observer is None else Observers(hook_log, observer)
+    observers = Observers(hook_log, _UserMessages(ui), *([] if observer is None else [observer]))
     try:
         config = Config.load(options.directory, observer=observers, require=options.required)
         loaded_settings(config).require_guards()
     except SettingsError as error:
         raise AgentError(error.refusal) from error
+    config.approval_mode = options.approval_mode.value
     if options.approval_mode is ApprovalMode.AUTO_EDIT:
         for warning in _hooks_that_run_the_project(config):
             ui.handle(WarningEvent(warning))
@@ -86,6 +91,17 @@ def build_agent(
     scheduler = Scheduler(hooks, Workspace(config.working_dir, config), TOOLS, approval, ui)
     config.approver = scheduler.answer if approval.interactive else None
     return AgentSession(hooks, chat, scheduler, ui, transcript)
+
+
+class _UserMessages(HookObserver):
+    """Shows what hooks of other dialects say to the user; the model does not get it."""
+
+    def __init__(self, ui: UserInterface) -> None:
+        self._ui = ui
+
+    def hook_ended(self, result: HookExecutionResult) -> None:
+        if result.output is not None and (message := result.output.user_message):
+            self._ui.handle(WarningEvent(f"{result.hook_config.identity}: {message}"))
 
 
 def _hooks_that_run_the_project(config: Config) -> Iterator[str]:

@@ -12,8 +12,9 @@ from llxprt_hooks._support.json_codec import decode_text, write_json
 from llxprt_hooks._support.terminal import print_line
 from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.settings.foreign import NATIVE
 from llxprt_hooks.settings.hook_entries import SWITCHES
-from llxprt_hooks.settings.trust.fingerprint import without_secrets
+from llxprt_hooks.settings.trust.fingerprint import FOREIGN, without_secrets
 from llxprt_hooks.settings.trust.review import (
     NOT_TEXT,
     assembled_commands,
@@ -36,7 +37,7 @@ def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool =
     for hook in status.commands:
         matcher = f" {hook.matcher}" if hook.matcher else ""
         print_line(console, "  ", (hook.event, "bold"), f"{matcher}  {escape_for_terminal(hook.command)}")
-        if hook.event not in tuple(HookEventName):
+        if hook.event not in tuple(HookEventName) and status.dialect == NATIVE:
             never = "    unknown event, so this hook never runs; run `llxprt-hooks validate` for details"
             print_line(console, (never, "yellow"))
         if hook.details:
@@ -50,7 +51,9 @@ def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool =
         for line in [NOT_TEXT] if text is None else text.splitlines():
             print_line(console, f"    | {escape_for_terminal(line, keep=chr(9))}")
     for key, value in status.statement.items():
-        if key != "hooks":
+        if key == FOREIGN:
+            print_line(console, (f"  files: {', '.join(name for files in value.values() for name in files)}", "dim"))
+        elif key != "hooks":
             print_line(console, (f"  {key}: {decode_text(write_json(without_secrets(value)))}", "dim"))
         elif isinstance(value, dict):
             for switch in (key for key in SWITCHES if key in value):
@@ -89,7 +92,7 @@ def approve(status: TrustStatus, *, ask: bool) -> bool:
     if ask and not click.confirm(f"Approve the hooks of {escape_for_terminal(str(status.project))}?"):
         return False
     try:
-        grant_trust(status.project, expected_fingerprint=status.fingerprint)
+        grant_trust(status.project, expected_fingerprint=status.fingerprint, dialect=status.dialect)
     except TrustError as error:
         raise click.ClickException(str(error)) from error
     return True

@@ -89,6 +89,53 @@ directory_option = click.option(
     help="The project folder. Default: the current folder.",
 )
 
+
+def _ask_for(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Let all settings that this command loads include the hooks of other agents."""
+    from llxprt_hooks.settings.definitions import known_dialects
+    from llxprt_hooks.settings.foreign import UnknownDialectError
+    from llxprt_hooks.settings.load import asked_for
+
+    if not names:
+        return names
+    asked = asked_for.get()
+    if param.name == "dialects":
+        try:
+            token = asked_for.set(asked._replace(dialects=known_dialects(names)))
+        except UnknownDialectError as error:
+            raise click.BadParameter(f"{error}.", ctx, param) from error
+    else:
+        token = asked_for.set(asked._replace(plugins=names))
+    ctx.call_on_close(lambda: asked_for.reset(token))
+    return names
+
+
+def dialect_options(command: Command) -> Command:
+    """Add the options for the hooks of other agents, for a command that loads settings."""
+    plugins = click.option(
+        "--plugin-dir",
+        "plugins",
+        type=click.Path(exists=True, file_okay=False),
+        multiple=True,
+        metavar="DIR",
+        is_eager=True,
+        expose_value=False,
+        callback=_ask_for,
+        help="Also use the hooks of a plugin of Claude Code, in this folder. Repeatable.",
+    )
+    dialects = click.option(
+        "--dialect",
+        "dialects",
+        multiple=True,
+        metavar="NAME",
+        is_eager=True,
+        expose_value=False,
+        callback=_ask_for,
+        help="Also use the hooks of another agent, from its own settings files: claude. Repeatable.",
+    )
+    return dialects(plugins(command))
+
+
 project_option = click.option(
     "-C",
     "project",

@@ -29,7 +29,8 @@ from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
 from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.model.payload import mark_fields
-from llxprt_hooks.settings.load import Settings, load_settings, unapproved_hooks
+from llxprt_hooks.settings.definitions import dialect_of
+from llxprt_hooks.settings.load import Settings, asked_for, load_settings, unapproved_hooks
 from llxprt_hooks.settings.matcher import compile_matcher, own_names
 from llxprt_hooks.settings.trust.notices import why_off
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.engine.observer import HookObserver
     from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
     from llxprt_hooks.settings.definitions import HookDefinition
+    from llxprt_hooks.settings.foreign import NativeCall
 
 _RESULT_FIELDS = {
     "name": "hook",
@@ -45,6 +47,7 @@ _RESULT_FIELDS = {
     "exit_code": "exit_code",
     "signal": "signal",
     "duration_ms": "duration",
+    "dialect": "dialect",
     "warm": "warm",
     "stdout": "stdout",
     "stderr": "stderr",
@@ -182,6 +185,18 @@ async def attempt(
     return await hooks.fire(event_name, hook_input) if run else hooks.plan(event_name, hook_input)
 
 
+def foreign_call(event: str, tool: str | None, arguments: Mapping[str, Any] | None) -> NativeCall | None:
+    """Return an event in the names of a dialect that is asked for, in ours; None if it is one of ours.
+
+    A call of one of our events may have a tool of the dialect, too.
+    """
+    for name in asked_for.get().dialects:
+        call = dialect_of(name).native_call(event, tool, arguments)
+        if call is not None and (event not in set(HookEventName) or tool != call.tool_name):
+            return call
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedHooks:
     """The hooks of a project, loaded once, to fire any number of events at them."""
@@ -308,6 +323,10 @@ def effects(event_name: HookEventName, output: DefaultHookOutput, *, acts: bool 
     for effect in spec.effects:
         if specific.get(effect.field) and effect.if_allowed in (None, goes_on):
             found.append(_WORDS[effect](specific[effect.field]))
+    if output.beyond is not None and output.beyond.beside_result:
+        found.append(f"adds for the model: {_cut(output.beyond.beside_result)}")
+    if output.user_message:
+        found.append(f"tells the user: {_cut(output.user_message)}")
     if output.system_message and spec.awaited:
         found.append(f"tells the model: {_cut(output.system_message)}")
     if output.suppress_output and spec.suppressible:

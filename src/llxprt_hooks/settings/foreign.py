@@ -123,6 +123,8 @@ class NativeCall(NamedTuple):
     event_name: HookEventName
     tool_name: str | None
     tool_input: Mapping[str, Any] | None
+    fields: Mapping[str, Any] = {}
+    """What else makes it this event."""
 
 
 class Dialect(Protocol):

@@ -6,8 +6,9 @@ order of priority, highest first.
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import escape_for_terminal
@@ -198,6 +199,15 @@ class Settings:
         self.require_readable(Level.USER, Level.SYSTEM)
 
 
+class Asked(NamedTuple):
+    """What the command line asks for, whatever is loaded."""
+
+    dialects: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+
+
+asked_for: ContextVar[Asked] = ContextVar("llxprt_hooks_asked_for", default=Asked())  # noqa: B039  # it is immutable
+
 _RANKS: Final = {level: rank for rank, level in enumerate(Level)}
 
 
@@ -220,8 +230,9 @@ def load_settings(
     ``dialects`` are the other agents whose hooks run as well, and ``plugins`` folders with more of these. Raises
     ``UnknownDialectError``.
     """
-    requested = known_dialects(dialects)
-    folders = [absolute_project(each) for each in plugins]
+    asked = asked_for.get()
+    requested = known_dialects((*dialects, *asked.dialects))
+    folders = [absolute_project(each) for each in (*plugins, *asked.plugins)]
     requested = requested or (PLUGIN_DIALECT,) * bool(folders)
     project = absolute_project(project_dir)
     levels = read_levels(project)

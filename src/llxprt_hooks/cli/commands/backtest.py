@@ -23,7 +23,7 @@ from llxprt_hooks._support.terminal import (
     stdout_console,
 )
 from llxprt_hooks._support.text import one_line, plural
-from llxprt_hooks.cli.options import EventType, directory_option, json_option
+from llxprt_hooks.cli.options import EventType, dialect_options, directory_option, json_option
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.backtest import (
     HOW_TO_RECORD,
@@ -80,6 +80,7 @@ class SinceType(click.ParamType[datetime]):
 @click.option("--event", type=EventType(), metavar="E", help="Only this event.")
 @click.option("--fail-on-change", is_flag=True, help="Exit with 1 if a decision changes or a hook fails.")
 @json_option
+@dialect_options
 @directory_option
 def command(
     named_file: Path | None,

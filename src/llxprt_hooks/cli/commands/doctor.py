@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from llxprt_hooks._support.terminal import print_json, print_line, print_wrapped, stdout_console
-from llxprt_hooks.cli.options import directory_option, json_option
+from llxprt_hooks.cli.options import dialect_options, directory_option, json_option
 from llxprt_hooks.commands.doctor import CheckedHook, Finding, Report, examine
 from llxprt_hooks.commands.exit_status import ExitStatus
 
@@ -21,6 +21,7 @@ _MARKS: Final = {"ok": ("ok      ", "green"), "notice": ("notice  ", "yellow"), 
 
 @click.command("doctor")
 @json_option
+@dialect_options
 @directory_option
 def command(as_json: bool, directory: str) -> int:
     """Check that hooks work: which files are read, what state each hook is in, and whether a hook can block.

@@ -17,7 +17,14 @@ from llxprt_hooks._support.fields import found
 from llxprt_hooks._support.json_codec import decode_text, write_json
 from llxprt_hooks._support.terminal import line, print_json, print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks._support.text import escape_for_terminal, one_line, plural, shorten
-from llxprt_hooks.cli.options import EventType, RequiredHookType, directory_option, json_option, tool_names
+from llxprt_hooks.cli.options import (
+    EventType,
+    RequiredHookType,
+    dialect_options,
+    directory_option,
+    json_option,
+    tool_names,
+)
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.fire import (
     ZYGOTE_PATIENCE,
@@ -25,6 +32,7 @@ from llxprt_hooks.commands.fire import (
     Trial,
     attempt,
     effects,
+    foreign_call,
     meaning,
     sample_input,
 )
@@ -61,8 +69,15 @@ class FiredOrRequiredHookType(RequiredHookType):
         return FIRED if value == FIRED else super().convert(value, param, ctx)
 
 
+class FiredEventType(EventType):
+    """The name of an event, also in the dialects that are asked for."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value) if foreign_call(str(value), None, None) else super().convert(value, param, ctx)
+
+
 @click.command("fire")
-@click.argument("event", type=EventType(), metavar="EVENT", required=False)
+@click.argument("event", type=FiredEventType(), metavar="EVENT", required=False)
 @click.option(
     "--tool",
     "tool_name",
@@ -104,6 +119,7 @@ class FiredOrRequiredHookType(RequiredHookType):
     "--dry-run", is_flag=True, help="Show which hooks would run, and why others would not, without running any."
 )
 @json_option
+@dialect_options
 @directory_option
 def command(
     event: str | None,
@@ -135,6 +151,7 @@ def command(
       llxprt-hooks fire BeforeTool --tool write_file --args '{"file_path": "a.py", "content": "x"}'
       llxprt-hooks fire AfterModel --dry-run
       llxprt-hooks fire BeforeTool --input @recorded.json --json
+      llxprt-hooks fire PreToolUse --tool Bash --args '{"command": "ls"}' --dialect claude
       llxprt-hooks fire --from-log 1f3a9c02
       llxprt-hooks fire BeforeTool --require-hook
       llxprt-hooks fire BeforeTool --require-hook BeforeTool:write_file --require-hook BeforeModel
@@ -149,7 +166,11 @@ def command(
         fields = _json_object(_text(given), "--input")
     if event is None:
         raise click.UsageError("Missing argument 'EVENT'.")
-    hook_input = _hook_input(HookEventName(event), tool_name, tool_input, fields)
+    arguments: Mapping[str, Any] | None = None if tool_input is None else _json_object(_text(tool_input), "--args")
+    if call := foreign_call(event, tool_name, arguments):
+        event, tool_name, arguments = call.event_name.value, call.tool_name, call.tool_input
+        fields = {**call.fields, **fields}
+    hook_input = _hook_input(HookEventName(event), tool_name, arguments, fields)
     others = tuple(each for each in required if each != FIRED)
     trial = asyncio.run(
         _fire(directory, HookEventName(event), hook_input, dry_run=dry_run, as_json=as_json, require=others)
@@ -213,7 +234,7 @@ def _recorded_payload(identity: str) -> dict[str, Any]:
 
 
 def _hook_input(
-    event_name: HookEventName, tool_name: str | None, tool_input: str | None, fields: dict[str, Any]
+    event_name: HookEventName, tool_name: str | None, tool_input: Mapping[str, Any] | None, fields: dict[str, Any]
 ) -> dict[str, Any]:
     if not event_name.spec.is_about_tool and (tool_name is not None or tool_input is not None):
         raise click.UsageError(f"--tool and --args are for tool events, but {event_name} has no tool.")
@@ -223,7 +244,7 @@ def _hook_input(
     if tool_name is not None:
         fields["tool_name"] = tool_name
     if tool_input is not None:
-        fields["tool_input"] = _json_object(_text(tool_input), "--args")
+        fields["tool_input"] = tool_input
     named = fields.get("tool_name")
     return {**sample_input(event_name, named if isinstance(named, str) else "write_file"), **fields}
 

@@ -13,7 +13,7 @@ import click
 from llxprt_hooks._support.terminal import print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.cli.audit_stream import audit_stream
-from llxprt_hooks.cli.options import audit_options, directory_option
+from llxprt_hooks.cli.options import audit_options, dialect_options, directory_option
 
 if TYPE_CHECKING:
     from llxprt_hooks.cli.web.access import Access
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @click.option("--no-open", is_flag=True, help="Print the address only, without opening a browser.")
 @click.option("--record", is_flag=True, help="Record the payloads sent to hooks while the inspector runs.")
 @audit_options
+@dialect_options
 @directory_option
 def command(
     port: int,

@@ -17,7 +17,7 @@ from llxprt_hooks._support.terminal import (
     stdout_console,
 )
 from llxprt_hooks._support.text import one_line
-from llxprt_hooks.cli.options import directory_option, json_option
+from llxprt_hooks.cli.options import dialect_options, directory_option, json_option
 from llxprt_hooks.commands.list import TRUST_WORDS, Inventory, Item, take_inventory
 from llxprt_hooks.events import HookEventName
 
@@ -34,6 +34,7 @@ COLUMNS = ("hook", "matcher", "source", "mode", "timeout", "state")
 
 @click.command("list")
 @json_option
+@dialect_options
 @directory_option
 def command(as_json: bool, directory: str) -> int:
     """List the hooks of a project by event, in the order of their priority.
@@ -102,6 +103,8 @@ def _print_cards(console: Console, inventory: Inventory, items: list[Item]) -> N
 def _print_below(console: Console, item: Item) -> None:
     config = item.definition.config
     print_line(console, (f"      {config.command}", "dim"))
+    if config.foreign is not None:
+        print_line(console, (f"      dialect {config.dialect}", "dim"))
     if config.blocks_on_failure:
         print_line(console, ("      blocks when it fails", "dim"))
     if config.observe:

@@ -15,7 +15,7 @@ import click
 from llxprt_hooks._support.terminal import stdout_console
 from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.cli.approval import print_diff
-from llxprt_hooks.cli.options import directory_option, require_option, unguarded_option
+from llxprt_hooks.cli.options import dialect_options, directory_option, require_option, unguarded_option
 from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
@@ -43,6 +43,7 @@ _CLIENTS = ("claude", "cursor", "vscode")
 @click.option("--yes", is_flag=True, help="With --install and --uninstall: do not ask.")
 @require_option
 @unguarded_option
+@dialect_options
 @directory_option
 @click.argument("server", nargs=-1, type=click.UNPROCESSED, metavar="[SERVER]...")
 def command(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from llxprt_hooks._support.text import missing_extra
-from llxprt_hooks.cli.options import directory_option, require_option, unguarded_option
+from llxprt_hooks.cli.options import dialect_options, directory_option, require_option, unguarded_option
 from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
 from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
 from llxprt_hooks.core.executors.http import is_loopback
@@ -63,6 +63,7 @@ class PathType(click.ParamType[str]):
 )
 @require_option
 @unguarded_option
+@dialect_options
 @directory_option
 @click.argument("agent", nargs=-1, type=click.UNPROCESSED, metavar="[AGENT]...")
 def command(

@@ -10,7 +10,7 @@ import click
 
 from llxprt_hooks._support.json_codec import decode_text
 from llxprt_hooks._support.text import missing_extra
-from llxprt_hooks.cli.options import directory_option, require_option
+from llxprt_hooks.cli.options import dialect_options, directory_option, require_option
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.build import AgentOptions
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 )
 @click.option("--log-payloads", is_flag=True, help="Include the payloads sent to hooks in `llxprt-hooks log`.")
 @require_option
+@dialect_options
 @directory_option
 def command(
     prompt: str | None,

@@ -8,7 +8,7 @@ import ssl
 import click
 
 from llxprt_hooks._support.text import missing_extra
-from llxprt_hooks.cli.options import NatsType, directory_option, require_option
+from llxprt_hooks.cli.options import NatsType, dialect_options, directory_option, require_option
 from llxprt_hooks.cli.proxy_hooks import warn
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.core.executors.http import is_loopback
@@ -36,6 +36,7 @@ from llxprt_hooks.fleet.serve.service import HttpOptions, ServeError, ServeOptio
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Certificate for HTTPS.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Its private key.")
 @require_option
+@dialect_options
 @directory_option
 def command(
     servers: tuple[str, ...] | None,

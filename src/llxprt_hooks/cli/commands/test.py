@@ -11,7 +11,7 @@ import click
 
 from llxprt_hooks._support.terminal import print_json, print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks._support.text import PROSE, escape_for_terminal, one_line, plural
-from llxprt_hooks.cli.options import directory_option, json_option
+from llxprt_hooks.cli.options import dialect_options, directory_option, json_option
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.fire import LoadedHooks
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @json_option
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also write JUnit XML.")
 @click.option("--update", is_flag=True, help="Write what hooks decide now to the test files, as the expected result.")
+@dialect_options
 @directory_option
 def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: bool, directory: str) -> int:
     """Run the tests for hooks: files that end in .hooktest.json.

@@ -8,19 +8,21 @@ import click
 
 from llxprt_hooks._support.terminal import print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks.cli.approval import approve, approved, is_interactive, show_approval, show_changes
-from llxprt_hooks.cli.options import directory_option
+from llxprt_hooks.cli.options import dialect_options, directory_option
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.list import TRUST_WORDS, take_inventory
 from llxprt_hooks.commands.validate import Severity, diagnose, inspect_project
+from llxprt_hooks.settings.load import asked_for
 from llxprt_hooks.settings.trust.notices import why_off
-from llxprt_hooks.settings.trust.status import TrustState, trust_status
+from llxprt_hooks.settings.trust.status import TrustState, TrustStatus, trust_status
 
 
 @click.command("trust")
 @click.option("--dry-run", is_flag=True, help="Show what would be approved; approve nothing.")
 @click.option("--show", is_flag=True, help="Show the content of all scripts too.")
 @click.option("-y", "--yes", is_flag=True, help="Approve without asking. Required without a terminal.")
+@dialect_options
 @directory_option
 def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
     """Show what the hooks of a project run, and approve them.
@@ -44,8 +46,15 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
       llxprt-hooks trust -C path/to/project
     """
     refuse_below_agent()
+    dialects = asked_for.get().dialects
+    statuses = [trust_status(directory), *(trust_status(directory, name) for name in dialects)]
+    present = [each for each in statuses if each.state is not TrustState.NOTHING_TO_TRUST] or statuses[:1]
+    return max(_approve(directory, each, dry_run=dry_run, show=show, yes=yes) for each in present)
+
+
+def _approve(directory: str, status: TrustStatus, *, dry_run: bool, show: bool, yes: bool) -> int:
+    """Show the hooks of one dialect, and approve them."""
     console = stdout_console()
-    status = trust_status(directory)
     if status.state is TrustState.NOTHING_TO_TRUST:
         print_line(console, f"{status.project} has no hooks, so there is nothing to approve")
         for notice in take_inventory(directory).settings.misplaced:

@@ -76,6 +76,7 @@ class HookExecutionResult:
             "event_name": self.event_name.value,
             "hook": self.hook_config.identity,
             "type": str(self.hook_config.type),
+            "dialect": self.hook_config.dialect,
             "command": self.hook_config.command,
             "duration": self.duration,
             "warm": self.warm,

@@ -88,7 +88,10 @@ class Claude:
         ours = EVENTS.get(event)
         if ours is None:
             return None
-        return NativeCall(ours, None, arguments) if tool is None else NativeCall(ours, *own_call(tool, arguments))
+        name, given = (None, arguments) if tool is None else own_call(tool, arguments)
+        failed = {"llmContent": "it failed", "returnDisplay": "", "metadata": {}, "error": {"message": "it failed"}}
+        fields = {"tool_response": failed} if event == "PostToolUseFailure" else {}
+        return NativeCall(ours, "task" if event == "SubagentStop" else name, given, fields)
 
 
 def _gaps(root: Node) -> Iterator[tuple[int, str]]:
