@@ -57,7 +57,7 @@ def test_a_payload_of_any_content_is_fired_or_refused(
     hold(world, event, data, as_json=as_json)
 
 
-@pytest.mark.parametrize("event", ["BeforeTool", "AfterModel"])
+@pytest.mark.parametrize("event", ["BeforeTool", "AfterModel", "BeforeAgent"])
 @corpus("payload")
 @unhanged
 def test_what_was_found_is_fired_or_refused(world: FuzzedProject, case: str, data: bytes, event: str) -> None:

@@ -26,7 +26,7 @@ from llxprt_hooks.core.engine.results import (
     is_blocked,
 )
 from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
-from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
+from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem, name_text
 from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.model.payload import mark_fields
 from llxprt_hooks.settings.definitions import dialect_of
@@ -264,12 +264,12 @@ class LoadedHooks:
         self, event_name: HookEventName, hook_input: Mapping[str, Any], result: AggregatedHookResult | None
     ) -> Trial:
         found = [hint for each in (result.results if result else ()) for hint in hints_on(each)]
+        matched = event_name.spec.matched_field
+        subject = name_text(hook_input.get(matched)) if matched else None
         settings = self.config.settings
         if settings is None:  # the hooks of a program
-            subject = hook_input.get(event_name.spec.matched_field)
             return Trial(event_name, HookPlanner(self.registry).explain(event_name, subject), result, found)
         with without_warnings():
-            subject = hook_input.get(event_name.spec.matched_field)
             plan = considered_hooks(settings, self.registry, event_name, subject)
         unusable = unapproved_hooks(settings)[1]
         hints = [
