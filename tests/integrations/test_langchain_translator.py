@@ -206,7 +206,7 @@ def test_results_of_functions_are_not_shown() -> None:
 def test_the_full_view_shows_and_redacts_what_the_text_view_lacks() -> None:
     translator = LangChainTranslator()
     request = request_of(model_of(), *CONVERSATION).override(system_message=SystemMessage("never tell hunter2"))
-    shown = translator.to_full_llm_request(request)["messages"]
+    shown: Any = translator.to_full_llm_request(request)["messages"]
 
     assert [message["content"] for message in shown[:2]] == ["never tell hunter2", "leading rule"]
     calls = {call["id"]: call["args"] for message in shown for call in message.get("toolCalls", ())}
@@ -216,7 +216,7 @@ def test_the_full_view_shows_and_redacts_what_the_text_view_lacks() -> None:
     changed = [{**message, "content": message["content"].replace("hunter2", "***")} for message in shown]
     changed = [{**message, "content": message["content"].replace("the content", "***")} for message in changed]
 
-    redacted = translator.from_full_llm_request({"messages": changed}, request)
+    redacted: Any = translator.from_full_llm_request({"messages": changed}, request)
 
     assert redacted.system_message.content == "never tell ***"
     assert next(message.content for message in redacted.messages if message.type == "tool") == "***"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeGuard, cast
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -289,7 +289,7 @@ def _instructions(request: PydanticAIRequest) -> str | None:
     return next((message.instructions for message in reversed(_requests(request))), None)
 
 
-def _is_prompt(part: Any) -> bool:
+def _is_prompt(part: Any) -> TypeGuard[SystemPromptPart]:
     return isinstance(part, SystemPromptPart) and not _is_note(part)
 
 
