@@ -152,8 +152,16 @@ def test_commands_whose_text_does_not_show_what_they_run_are_found(
         "sh $(cat name.txt)",
         "$(dirname x)/run.sh",
         "hooks/`cat x`",
+        "sh guard.sh; sh tools/*.sh",
+        "./guard.sh && ./tools/?.sh",
     ]
-    clear = ["sh guard.sh", '"$LLXPRT_PROJECT_DIR"/guard.sh "$x"', "x=$(cat); echo $x", "$(pwd)/guard.sh > $LOG"]
+    clear = [
+        "sh guard.sh",
+        '"$LLXPRT_PROJECT_DIR"/guard.sh "$x"',
+        "x=$(cat); echo $x",
+        "$(pwd)/guard.sh > $LOG",
+        "ls *.md; sh guard.sh '*'",
+    ]
     write(project_file, running(*unclear, *clear))
 
     assert assembled_commands(trust_status(approved)) == unclear

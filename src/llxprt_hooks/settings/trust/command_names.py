@@ -52,6 +52,8 @@ _AFTER_SUBSTITUTION: Final = re.compile(r"\)[^\s;|&<>()]*[/.]\w")
 _FIRST_ARGUMENT: Final = re.compile(r"\s+(?:-\S+\s+)*[$`]")
 _TAKES_NAMES: Final = re.compile(r"\b(?:find|xargs|parallel)\b")
 """A program that starts others with names from elsewhere in the command."""
+_PATTERN_ARGUMENT: Final = re.compile(r"\s+(?:-\S+\s+)*[^\s;|&<>()]*[*?\[]")
+_PATTERN_PROGRAM: Final = re.compile(r"(?:^|[;&|(]\s*)(?=\S*/)[^\s;|&<>()]*[*?]")
 _ADDS_SUFFIX: Final = re.compile(r"\b(?:python|node|bun|deno|perl|ruby|lua)")
 _PATH: Final = re.compile(r"/|\.\w")
 _BRACES: Final = re.compile(r"([{},])")
@@ -147,6 +149,14 @@ def has_assembled_path(command: str) -> bool:
         any(map(_PATH.search, expanded))
         or _AFTER_SUBSTITUTION.search(text) is not None
         or any(_FIRST_ARGUMENT.match(text, started.end()) for started in _STARTS_OTHERS.finditer(text))
+    )
+
+
+def starts_pattern(command: str) -> bool:
+    """Whether a command starts what a wildcard finds."""
+    text = re.sub(_QUOTED, "", command, flags=re.DOTALL)
+    return any(_PATTERN_ARGUMENT.match(text, started.end()) for started in _STARTS_OTHERS.finditer(text)) or (
+        _PATTERN_PROGRAM.search(text) is not None
     )
 
 

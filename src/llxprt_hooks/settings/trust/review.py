@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.process.shell.command_line import PROJECT_DIR_REFERENCE
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
-from llxprt_hooks.settings.trust.command_names import ScriptsError, has_assembled_path
+from llxprt_hooks.settings.trust.command_names import ScriptsError, has_assembled_path, starts_pattern
 from llxprt_hooks.settings.trust.covered_files import named_files
 from llxprt_hooks.settings.trust.fingerprint import FOREIGN, settings_text
 from llxprt_hooks.settings.trust.store import MAX_TEXT, TrustStore, read_text
@@ -53,7 +53,7 @@ def commands_without_file(status: TrustStatus) -> list[str]:
 
 def assembled_commands(status: TrustStatus) -> list[str]:
     """Return the commands that assemble a path, so that their text does not show which file they run."""
-    return _commands(status, lambda texts: any(map(has_assembled_path, texts)))
+    return _commands(status, lambda texts: any(has_assembled_path(text) or starts_pattern(text) for text in texts))
 
 
 def _commands(status: TrustStatus, include: Callable[[tuple[str, ...]], bool]) -> list[str]:
