@@ -106,7 +106,7 @@ class AnthropicMessagesTranslator(JSONTranslator):
 
     def prompt_turns(self, request: Request) -> Sequence[Turn]:
         system = self.field(request, "system")
-        return [self._turn({"role": "system", "content": system})] if system else []
+        return [self.turn_of({"role": "system", "content": system})] if system else []
 
     def with_prompt_turns(self, request: Request, turns: Sequence[Turn]) -> Request:
         message = self.message(turns[0])

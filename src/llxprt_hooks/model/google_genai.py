@@ -143,7 +143,7 @@ class HookTranslatorGenAIv1(
         if instruction is None or instruction == "":
             return []
         message = instruction if _has_parts(instruction) else _BareParts("user", as_list(instruction))
-        return [self._turn(message)._replace(role="system")]
+        return [self.turn_of(message)._replace(role="system")]
 
     def with_prompt_turns(self, request: GenerateContentParameters, turns: Sequence[Turn]) -> GenerateContentParameters:
         is_text = isinstance(self.field(request, "system_instruction"), str)

@@ -93,7 +93,7 @@ class JSONTranslator(MessageTranslator[Request, Any, ToolChoice]):
         return list(takewhile(lambda message: field(message, "role") in PROMPT_ROLES, self.conversation(request)))
 
     def prompt_turns(self, request: Request) -> Sequence[Turn]:
-        return [self._turn(message) for message in self.prompt(request)]
+        return [self.turn_of(message) for message in self.prompt(request)]
 
     def with_prompt_turns(self, request: Request, turns: Sequence[Turn]) -> Request:
         messages = [message for message in map(self.message, turns) if message is not None]

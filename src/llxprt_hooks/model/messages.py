@@ -241,7 +241,7 @@ class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
 
     def _with_texts(self, messages: list[Any], texts: list[str] | None) -> list[Any]:
         """Return the messages of an answer with other texts; the first with text has what cannot be told apart."""
-        with_text = [place for place, message in enumerate(messages) if self._turn(message).text]
+        with_text = [place for place, message in enumerate(messages) if self.turn_of(message).text]
         old = ["".join(map(self.text_of, self.parts_of(messages[place]))) for place in with_text]
         if texts is None or "".join(texts) == "".join(old):
             return messages
@@ -255,7 +255,7 @@ class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
         return [message for message in edited if message is not None]
 
     def turns(self, request: RequestT) -> Sequence[Turn]:
-        return [self._turn(message) for message in self.messages(request)]
+        return [self.turn_of(message) for message in self.messages(request)]
 
     def rebuild(self, request: RequestT, turns: Sequence[Turn]) -> RequestT:
         return self.with_messages(request, [message for message in map(self.message, turns) if message is not None])
@@ -327,7 +327,7 @@ class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
         choices = self.choices_of(response)
         return Counter(kind for choice in choices for part in choice.parts for kind in self.kinds_of(part))
 
-    def _turn(self, message: Any) -> Turn:
+    def turn_of(self, message: Any) -> Turn:
         return Turn(
             self.role_of(message),
             "".join(map(self.text_of, self.parts_of(message))),

@@ -116,7 +116,7 @@ class OpenAIResponsesTranslator(OpenAITranslator):
 
     def with_answers(self, response: Any, answers: Sequence[Sequence[Any]]) -> Any:
         output = [_output_message(item) if isinstance(field(item, "content"), str) else item for item in answers[0]]
-        turns = [self._turn(item) for item in output]
+        turns = [self.turn_of(item) for item in output]
         kept = [item for item, keeps in zip(output, self._kept(turns), strict=True) if keeps]
         text = "".join(turn.text for turn in turns)
         has_text = isinstance(response, Mapping) and "output_text" in response  # SDKs and some servers add it

@@ -41,7 +41,8 @@ def test_the_demo_is_clean(place: DiagnosedProject) -> None:
 def test_a_recipe_is_clean(place: DiagnosedProject, name: str) -> None:
     recipe = find_recipe(name)
     place.write(place.user_file, '{ "enableHooks": true }')
-    place.write(place.project_file, json.dumps({"hooks": recipe.hooks}))
+    profile = {"hooksConfig": {"profile": recipe.profile}} if recipe.profile else {}
+    place.write(place.project_file, json.dumps({"hooks": recipe.hooks, **profile}))
     for script, content in recipe.scripts.items():
         place.write(f".llxprt/hooks/{script}", content, 0o755)
 

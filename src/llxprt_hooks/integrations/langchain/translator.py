@@ -145,7 +145,7 @@ class LangChainTranslator(MessageTranslator[Request, AIMessage, Any]):
 
     def prompt_turns(self, request: Request) -> Sequence[Turn]:
         own = [] if request.system_message is None else [request.system_message]
-        return [self._turn(message) for message in (*own, *_prompt(request))]
+        return [self.turn_of(message) for message in (*own, *_prompt(request))]
 
     def with_prompt_turns(self, request: Request, turns: Sequence[Turn]) -> Request:
         system, *others = [self.message(turn) for turn in turns]

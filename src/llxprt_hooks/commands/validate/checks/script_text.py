@@ -58,7 +58,7 @@ _WRITES_BELOW_HOOKS: Final = re.compile(
 _LOG_NAME: Final = re.compile(r"(?i)\.(?:log|jsonl|out|count|tmp|pid)$|(?:log|count|counter|state|history)\.\w+$")
 _WRITE_TO_STATE: Final = "Let the hook write below `.llxprt/state/`, which no approval covers."
 _SECRETS: Final = re.compile(
-    rf"{_LINE}(\bsk-\w*|AKIA|PRIVATE KEY|api[_-]?key|secrets?\b|passwords?\b|credentials?\b|redact)",
+    rf"{_LINE}(\bsk-\w*|AKIA|PRIVATE KEY|api[_-]?key|secrets?\b|passwords?\b|credentials\b|redact)",
     re.MULTILINE | re.IGNORECASE,
 )
 _MAX_EXIT: Final = 40

@@ -57,7 +57,7 @@ def run_tests(command: str, project: str, time_limit: int, max_length: int) -> t
 
     def stop(*_: object) -> None:
         end()
-        sys.exit(1)
+        sys.exit("ended before the tests were done")
 
     signal.signal(signal.SIGTERM, stop)
     started = time.monotonic()
@@ -70,7 +70,6 @@ def run_tests(command: str, project: str, time_limit: int, max_length: int) -> t
     if process.returncode == 0:
         return True, f"The tests pass (`{command}`, {took:.1f} s)."
     if process.returncode in (126, 127):
-        print(f"`{command}` cannot be run: {output}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(f"`{command}` cannot be run: {output}")
     shown = output if len(output) <= max_length else f"[…]\n{output[-max_length:]}"
     return False, f"The tests fail (`{command}`, exit code {process.returncode}):\n{shown}"

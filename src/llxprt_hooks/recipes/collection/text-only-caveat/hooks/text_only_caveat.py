@@ -21,7 +21,7 @@ MENTIONS = re.compile(
 
 CAVEAT = (
     "The hooks that check this conversation read its text only. {why} If a rule of this project depends on such "
-    "content (personal data in a picture or a secret in a tool's result), follow it yourself and say that it was "
+    "content (personal data in a picture or a card number in a tool's result), follow it yourself and say that it was "
     "not checked."
 )
 
