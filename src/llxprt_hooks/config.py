@@ -186,7 +186,7 @@ class Config:
         _check_profile(profile)
         required = required_hooks(require)
         watched = SettingsWatch(project_dir) if watch else None
-        spoken = tuple(dialects), tuple(plugins)
+        spoken = known_dialects(dialects), tuple(plugins)
         settings = load_settings(project_dir, profile=profile, dialects=spoken[0], plugins=spoken[1])
         if strict:
             settings.require_readable(*Level)

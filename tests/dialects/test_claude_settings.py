@@ -12,6 +12,9 @@ import pytest
 
 from llxprt_hooks import Config, Hooks
 from llxprt_hooks.agent.tools.protection import ProtectedFiles
+from llxprt_hooks.settings.definitions import HookSet
+from llxprt_hooks.settings.load import load_settings, unapproved_hooks
+from llxprt_hooks.settings.trust.fingerprint import commands_of
 from llxprt_hooks.settings.trust.status import TrustState, grant_trust, revoke_trust, trust_status
 
 GUARD = "python3 .claude/hooks/guard.py"
@@ -256,3 +259,43 @@ def test_times_are_in_seconds(root: Path, home: Path, write: Callable[..., Path]
     assert system is not None
     system.ready_event_handler()
     assert {each.name: each.config.timeout for each in system.get_all_hooks()} == {"a": 5e3, "b": 6e5, "c": 3e4}
+
+
+def test_hooks_that_are_not_approved_are_listed_with_what_is_wrong(root: Path, write: Callable[..., Path]) -> None:
+    write(root, hooks={"PreToolUse": _group(GUARD)})
+    found, problems = unapproved_hooks(load_settings(root, dialects=("claude",)))
+    assert [hook.config.command for hook in found] == [GUARD]
+    assert problems == []
+
+
+def test_a_file_that_cannot_be_read_is_refused(root: Path) -> None:
+    (root / ".claude" / "settings.json").write_text("{")
+    [foreign] = load_settings(root, dialects=("claude",)).foreign
+    assert foreign.trust.state is TrustState.REFUSED
+
+
+def test_dialects_are_a_list_of_names(root: Path) -> None:
+    with pytest.raises(TypeError, match="`dialects` must be a list of names, found 'claude'"):
+        Config.load(root, dialects="claude")
+
+
+async def test_a_group_in_an_unknown_dialect_is_discarded() -> None:
+    group = {"dialect": "klingon", "hooks": [{"type": "command", "command": "exit 2"}]}
+    hooks = Hooks(Config(enable_hooks=True, hooks={"BeforeTool": [group]}))
+    assert (await hooks.run_tool("glob", {}, lambda _: "found")).llm_content == "found"
+
+
+async def test_a_whole_replacement_reaches_the_next_hook_of_a_chain(tmp_path: Path) -> None:
+    said = json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow",
+                                              "updatedInput": {"command": "ls"}}})  # fmt: skip
+    hooks = [{"type": "command", "command": f"echo '{said}'"}, {"type": "command", "command": "cat > seen.json"}]
+    group = {"dialect": "claude", "sequential": True, "hooks": hooks}
+    made = Hooks(Config(enable_hooks=True, working_dir=tmp_path, hooks={"BeforeTool": [group]}))
+    result = await made.run_tool("run_shell_command", {"command": "rm x", "dir_path": "y"}, lambda given: str(given))
+    assert "rm x" not in str(result.llm_content)
+    assert json.loads((tmp_path / "seen.json").read_text())["tool_input"]["command"] == "ls"
+
+
+def test_native_hooks_of_a_set_are_listed_as_they_are() -> None:
+    [only] = commands_of(HookSet({"BeforeTool": _group("true")}))
+    assert only.script_texts == ("true",)

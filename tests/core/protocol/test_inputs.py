@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import pwd
 import re
 import typing
 from datetime import UTC, datetime, timedelta
@@ -27,7 +29,7 @@ from llxprt_hooks import (
     fire_before_tool_hook,
     fire_before_tool_selection_hook,
 )
-from llxprt_hooks.core.protocol import inputs
+from llxprt_hooks.core.protocol import caller, inputs
 from llxprt_hooks.model import resolve_translator
 from llxprt_hooks.model.google_genai import HookTranslatorGenAIv1
 
@@ -474,3 +476,18 @@ async def test_a_recorded_payload_can_be_fired_again_with_its_own_base_fields(
     assert project.payload()["cwd"] == config.working_dir
     await handler.fire_event("BeforeTool", recorded)
     assert project.payload()["session_id"] == "s1"
+
+
+def test_metadata_in_an_input_is_an_object() -> None:
+    given = {"tool_name": "glob", "tool_input": {}, "metadata": 5}
+    assert "`metadata`" in str(inputs.input_problem(HookEventName.BEFORE_TOOL, given))
+
+
+def test_a_result_knows_its_content_without_what_hooks_added() -> None:
+    assert ToolResult("done\n\nbe brief", additions=["be brief"]).own_content == "done"
+    assert ToolResult({"found": 1}, additions=["be brief"]).own_content == {"found": 1}
+
+
+def test_an_account_without_a_name_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    assert caller._user.__wrapped__() == str(os.getuid())

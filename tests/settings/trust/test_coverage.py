@@ -794,3 +794,22 @@ def test_a_new_file_of_the_hooks_counts_even_if_a_command_names_it_as_data(
     write(project / ".llxprt" / "hooks" / "rules.txt", "")
 
     assert trust_status(project).changed == (".llxprt/hooks/rules.txt",)
+
+
+def test_of_several_files_only_the_changed_one_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(covered_files, "_has_just_changed", lambda found: False)  # as if they had been there for long
+    for name in ("a.sh", "b.sh"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    covered = covered_files.CoveredFiles(["./a.sh; ./b.sh"], tmp_path)
+    (tmp_path / "a.sh").write_text("#!/bin/sh\nrm x\n")
+    read: list[str] = []
+    digest = covered_files._digest
+
+    def noting(file: Path, budget: Any) -> Any:
+        read.append(file.name)
+        return digest(file, budget)
+
+    monkeypatch.setattr(covered_files, "_digest", noting)
+    assert list(covered.changes()) == ["a.sh"]
+    assert read == ["a.sh"]
