@@ -193,3 +193,15 @@ def test_unknown_names_are_ignored_with_a_warning_in_the_log_alone(
 def test_without_text_or_candidate_it_is_not_a_response(translator: HookTranslatorGenAIv1, answer: Any) -> None:
     with pytest.raises(TranslationError, match="neither a text nor a candidate"):
         translator.from_hook_llm_response(answer)
+
+
+def test_a_call_that_the_answer_does_not_have_is_not_added(
+    translator: HookTranslatorGenAIv1, caplog: pytest.LogCaptureFixture
+) -> None:
+    response = types.GenerateContentResponse(candidates=[types.Candidate(content=types.ModelContent([CALL]))])
+    calls = [{"id": "read_file", "name": "read_file", "args": {}}, {"id": "rm", "name": "rm", "args": {}}]
+
+    result = translator.from_full_llm_response({"candidates": [{"content": {"toolCalls": calls}}]}, response)
+
+    assert result is response
+    assert "the answer has no call with the id 'rm'" in caplog.text

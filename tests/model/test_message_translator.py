@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from llxprt_hooks import TranslationError
+from llxprt_hooks import HookTranslator, TranslationError, Turn
 from llxprt_hooks.model import resolve_translator
+from llxprt_hooks.model.full_view import Seen, ToolOutput
 from llxprt_hooks.model.messages import Choice, MessageTranslator, expected
 from llxprt_hooks.testing import Sample, check_translator
 from tests.model.wire_samples import anthropic_response, chat_response, responses_response
@@ -16,7 +17,7 @@ from tests.model.wire_samples import anthropic_response, chat_response, response
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from llxprt_hooks.model.format import HookToolConfig
+    from llxprt_hooks.model.format import HookToolConfig, LLMResponse, LLMToolCall
 
 
 class Notes(MessageTranslator[Any, Any, Any]):
@@ -115,3 +116,70 @@ def test_data_of_another_type_is_declined_by_its_name() -> None:
     assert expected("text", str, "llm_request", "a text") == "text"
     with pytest.raises(TranslationError, match=r"^llm_request is .+; expected a text\.$"):
         expected(7, str, "llm_request", "a text")
+
+
+NOTE = {"author": "bot", "parts": ["Looking.", {"call": "find"}, {"result": "a house"}]}
+
+
+class WithoutFullView(Notes):
+    """As a translator that was written before there was a full view: what it does for one is the base's."""
+
+    def seen_in(self, source: Any) -> Seen:
+        return HookTranslator.seen_in(self, source)
+
+    def with_results(self, source: Any, texts: Sequence[str]) -> Any:
+        return HookTranslator.with_results(self, source, texts)
+
+    def to_full_llm_response(self, response: Any) -> LLMResponse:
+        return HookTranslator.to_full_llm_response(self, response)
+
+    def from_full_llm_response(self, hook_response: Mapping[str, Any], base: Any) -> Any:
+        return HookTranslator.from_full_llm_response(self, hook_response, base)
+
+
+class OnlyShows(Notes):
+    """Shows a prompt, calls and results, and cannot change them."""
+
+    def prompt_turns(self, request: Any) -> Sequence[Turn]:
+        return [Turn("system", request["rules"], "rules")]
+
+    def call_in(self, part: Any) -> LLMToolCall | None:
+        return {"id": part["call"], "name": part["call"], "args": {}} if "call" in part else None
+
+    def result_in(self, part: Any) -> ToolOutput | None:
+        return ToolOutput("find", part["result"]) if "result" in part else None
+
+    def answers_in(self, response: Any) -> Sequence[Sequence[Any]]:
+        return [[{"author": "bot", "parts": response["reply"]}]]
+
+
+def test_without_a_full_view_hooks_see_and_change_the_texts() -> None:
+    translator, given, response = WithoutFullView(), {"notes": [NOTE]}, {"reply": NOTE["parts"]}
+    wanted = {"messages": [{"role": "model", "content": "***"}]}
+
+    assert translator.to_full_llm_request(given) == translator.to_hook_llm_request(given)
+    assert translator.from_full_llm_request(wanted, given) == translator.from_hook_llm_request(wanted, given)
+    assert translator.to_full_llm_response(response) == translator.to_hook_llm_response(response)
+    assert translator.from_full_llm_response({"candidates": [{"content": {"toolCalls": []}}]}, response) is None
+    assert translator.with_results(NOTE, ["***"]) is NOTE
+
+
+def test_what_a_translator_only_shows_stays_as_it_was() -> None:
+    given = {"rules": "Be kind.", "notes": [NOTE]}
+    shown = OnlyShows().to_full_llm_request(given)["messages"]
+
+    result = OnlyShows().from_full_llm_request({"messages": [{**each, "content": "***"} for each in shown]}, given)
+
+    assert [(each["role"], each["content"]) for each in shown] == [
+        ("system", "Be kind."),
+        ("tool", "a house"),
+        ("model", "Looking."),
+    ]
+    assert result == {**given, "notes": [{**NOTE, "parts": ["***", *NOTE["parts"][1:]]}]}
+
+
+@pytest.mark.parametrize("calls", [[], [{"id": "find", "name": "find", "args": {"what": "a tree"}}]])
+def test_so_do_calls_in_an_answer(calls: list[Any]) -> None:
+    response = {"reply": [{"call": "find"}]}
+
+    assert OnlyShows().from_full_llm_response({"candidates": [{"content": {"toolCalls": calls}}]}, response) is response

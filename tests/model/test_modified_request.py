@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -512,3 +513,41 @@ def test_an_output_applies_its_changes_to_a_request_and_leaves_the_given_one_alo
 
     assert (changed.model, changed.contents, request.model) == ("small", request.contents, "large")
     assert unchanged.apply_llm_request_modifications(request) is request
+
+
+class TestTheFullView:
+    @pytest.mark.parametrize("entry", ["x", None, message("user", 5)])
+    def test_a_malformed_message_leaves_the_one_in_its_place(
+        self, translator: HookTranslatorGenAIv1, entry: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        base = GenerateContentParameters("m", [user("Hello"), user("How are you?")])
+
+        result = translator.from_full_llm_request({"messages": [message("user", "Hi"), entry]}, base)
+
+        assert outline(result) == ["user: Hi", "user: How are you?"]
+        assert "llm_request.messages[1]" in caplog.text
+
+    def test_nothing_but_malformed_messages_leaves_all_as_they_were(self, translator: HookTranslatorGenAIv1) -> None:
+        base = GenerateContentParameters("m", [user("Hello"), user("How are you?")])
+
+        assert translator.from_full_llm_request({"messages": [None, message("user", 5)]}, base) is base
+
+    @pytest.mark.parametrize(
+        ("content", "response"),
+        [('{"lines": 0, "names": []}', {"lines": 0, "names": []}), ("***", {"output": "***"})],
+    )
+    def test_a_result_of_several_fields_is_json_and_stays_json_if_it_can(
+        self, translator: HookTranslatorGenAIv1, content: str, response: dict[str, object]
+    ) -> None:
+        output = {"lines": 2, "names": ["a.py", "b.py"]}
+        base = GenerateContentParameters("m", [model(OTHER_CALL), user(_result(output))])
+        call, result = translator.to_full_llm_request(base)["messages"]
+
+        changed = translator.from_full_llm_request({"messages": [call, {**result, "content": content}]}, base)
+
+        assert json.loads(result["content"]) == output
+        assert changed.contents == [model(OTHER_CALL), user(_result(response))]
+
+
+def _result(output: dict[str, object]) -> types.Part:
+    return types.Part.from_function_response(name="glob", response=output)

@@ -303,3 +303,56 @@ def test_the_reason_of_a_block_is_a_refusal_where_json_is_expected(response_form
     message = choice["message"]
     expected = (None, "no secrets") if response_format == {"type": "json_object"} else ("no secrets", None)
     assert (message["content"], message["refusal"]) == expected
+
+
+def answered(message: dict[str, Any], content: dict[str, Any], **fields: Any) -> Any:
+    """The choice with a message after a hook with the full view gave it this content."""
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": "tool_calls", **fields}
+    response = {"object": "chat.completion", "choices": [choice]}
+    changed: Any = TRANSLATOR.from_full_llm_response({"candidates": [{"content": content}]}, response)
+    return changed["choices"][0]
+
+
+def test_a_call_in_the_older_form_is_changed_and_removed_in_the_full_view() -> None:
+    message = {"content": None, "function_call": {"name": "glob", "arguments": '{"pattern": "*"}'}}
+    call = {"id": "glob", "name": "glob", "args": {"pattern": "*.py"}}
+
+    changed = answered(message, {"toolCalls": [call]}, finish_reason="function_call")
+    removed = answered(message, {"toolCalls": []}, finish_reason="function_call")
+
+    assert changed["message"]["function_call"] == {"name": "glob", "arguments": '{"pattern":"*.py"}'}
+    assert changed["finish_reason"] == "function_call"
+    assert (removed["message"]["function_call"], removed["message"]["content"]) == (None, "")
+    assert removed["finish_reason"] == "stop"
+
+
+def test_a_text_that_a_hook_changed_is_not_left_in_its_tokens() -> None:
+    message = {"content": "secret", "tool_calls": [{"id": "c1", "function": {"name": "glob", "arguments": "{}"}}]}
+    tokens = {"content": [{"token": "secret"}]}
+    call = {"id": "c1", "name": "glob", "args": {}}
+
+    text = answered(message, {"parts": ["***"], "toolCalls": [call]}, logprobs=tokens)
+    arguments = answered(message, {"toolCalls": [{**call, "args": {"pattern": "*"}}]}, logprobs=tokens)
+
+    assert "secret" not in str(text)
+    assert text["message"]["tool_calls"] == message["tool_calls"]
+    assert arguments["logprobs"] == tokens
+
+
+def test_a_text_may_be_added_to_an_answer_of_calls_alone() -> None:
+    message = {"content": None, "tool_calls": [{"id": "c1", "function": {"name": "glob", "arguments": "{}"}}]}
+
+    choice = answered(message, {"parts": ["Looking."], "toolCalls": [{"id": "c1", "name": "glob", "args": {}}]})
+
+    assert choice["message"] == {"role": "assistant", **message, "content": "Looking."}
+
+
+def test_arguments_that_are_not_json_are_shown_as_text_and_may_be_changed() -> None:
+    message = {"content": None, "tool_calls": [{"id": "c1", "function": {"name": "glob", "arguments": '{"pat'}}]}
+    given = request(USER, {"role": "assistant", **message}, {"role": "tool", "tool_call_id": "c1", "content": "x"})
+
+    [call] = TRANSLATOR.to_full_llm_request(given)["messages"][1]["toolCalls"]
+    choice = answered(message, {"toolCalls": [{**call, "args": {}}]})
+
+    assert call == {"id": "c1", "name": "glob", "args": '{"pat'}
+    assert choice["message"]["tool_calls"][0]["function"]["arguments"] == "{}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -248,3 +249,27 @@ def test_nor_in_a_copy_of_the_answers_text_next_to_the_output() -> None:
 
     assert replaced["output_text"] == "***"
     assert "secret" not in str(replaced)
+
+
+def test_a_text_may_be_added_to_an_answer_of_calls_alone() -> None:
+    content = {"parts": ["Looking."], "toolCalls": [{"id": "c1", "name": "glob", "args": {}}]}
+    response = {"object": "response", "output": [CALL]}
+
+    changed: Any = TRANSLATOR.from_full_llm_response({"candidates": [{"content": content}]}, response)
+
+    message, call = changed["output"]
+    assert (message["type"], message["role"], message["status"]) == ("message", "assistant", "completed")
+    assert message["id"].startswith("msg_")
+    assert message["content"] == [{"type": "output_text", "text": "Looking.", "annotations": [], "logprobs": []}]
+    assert call is CALL
+
+
+def test_a_result_without_text_is_shown_as_json_and_may_be_replaced() -> None:
+    image = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
+    given = request(USER, CALL, {**RESULT, "output": [image]})
+    *others, result = TRANSLATOR.to_full_llm_request(given)["messages"]
+
+    replaced = TRANSLATOR.from_full_llm_request({"messages": [*others, {**result, "content": "no images"}]}, given)
+
+    assert json.loads(result["content"]) == [image]
+    assert replaced["input"] == [USER, CALL, {**RESULT, "output": "no images"}]
