@@ -96,7 +96,8 @@ class ModelRequest(Generic[RequestT]):
         """The request in hook format as it is now: a program may change it when it sends it (D-13)."""
         if isinstance(self.given, HookFormat):
             return request_payload(self.given)
-        return request_payload(self.read, self.translator, full=full)
+        translator = self.translator
+        return translator.to_full_llm_request(self.read) if full else translator.to_hook_llm_request(self.read)
 
     def changed(self, request: Any) -> ModelRequest[RequestT]:
         """Return another request of the same SDK, which its translator has made."""
@@ -120,9 +121,14 @@ class ModelResponse:
     def payload(self, *, full: bool) -> Any:
         """The response in hook format, in the view of a plan's hooks."""
         if full not in self._payloads:
-            data = self.given if isinstance(self.given, HookFormat) else self.read
-            self._payloads[full] = response_payload(data, self._request.translator, full=full)
+            self._payloads[full] = self._shown(full=full)
         return self._payloads[full]
+
+    def _shown(self, *, full: bool) -> Any:
+        if isinstance(self.given, HookFormat):
+            return response_payload(self.given)
+        translator = self._request.translator
+        return translator.to_full_llm_response(self.read) if full else translator.to_hook_llm_response(self.read)
 
 
 async def fire_before_model_hook(
