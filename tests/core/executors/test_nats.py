@@ -9,6 +9,7 @@ import logging
 import subprocess
 import sys
 import uuid
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,15 @@ Answer = Callable[[dict[str, Any]], HookExecutionResponse | bytes | None]
 DENY = AggregatedHookResult(False, DefaultHookOutput({"decision": "deny", "reason": "not on Fridays"}))
 
 CHECKED = DefaultHookOutput({"decision": "allow", "systemMessage": "checked"})
+
+
+@pytest.fixture(autouse=True)
+def _no_connection_left() -> Iterator[None]:
+    """Collect a connection that nats-py was just making when it was closed, and does not close itself."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture
