@@ -76,6 +76,14 @@ async def test_tools_and_arguments_have_their_names_there(
         ("ast_edit", {"file_path": ".env", "old_string": "a", "new_string": "b"}),
         ("apply_patch", {"patch": "*** Begin Patch\n*** Update File: .env\n@@\n-a\n+b\n*** End Patch"}),
         ("apply_patch", {"patch_content": "--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-a\n+b\n"}),
+        ("apply_patch", {"patch": "*** Begin Patch\n*** Update File: a\n@@\n-a\n+b\n*** Add File: .env\n+K=1\n"}),
+        ("apply_patch", {"patch": "*** Begin Patch\n*** Update File: a\n*** Move to: .env\n@@\n-a\n+b\n"}),
+        ("apply_patch", {"patch": "--- a\n+++ a\n@@ -1 +1 @@\n-a\n+b\n--- .env\n+++ .env\n@@ -1 +1 @@\n-a\n+b\n"}),
+        ("apply_patch", {"patch": "diff --git a/a b/.env\nsimilarity index 100%\nrename from a\nrename to .env\n"}),
+        ("apply_patch", {"patch": 'diff --git "a/\\056env" "b/\\056env"\nnew file mode 100644\n'}),
+        ("apply_patch", {"patch": "*** a\tnow\n--- .env\tnow\n***************\n*** 1 ****\n! a\n--- 1 ----\n! b\n"}),
+        ("apply_patch", {"file_path": "a", "patch_content": "--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-a\n+b\n"}),
+        ("apply_patch", {"operations": [{"type": "update_file", "path": "a"}, {"path": ".env", "diff": "+K=1"}]}),
     ],
 )
 async def test_a_guard_for_files_sees_every_tool_that_writes_one(
@@ -86,6 +94,53 @@ async def test_a_guard_for_files_sees_every_tool_that_writes_one(
     result = await claude("PreToolUse", guard, "Edit|Write|MultiEdit").run_tool(tool, arguments, lambda _: "written")
 
     assert result.error is not None
+
+
+PATCH = """*** Begin Patch
+*** Update File: changed.py
+@@
+-old
++new
+*** Add File: a/made.py
++first
++second
+*** End Patch"""
+
+
+@pytest.mark.parametrize(
+    ("matcher", "shown"),
+    [
+        ("Edit|Write", [("Edit", "changed.py"), ("Write", "a/made.py")]),
+        ("Write", [("Write", "a/made.py")]),
+        ("Edit", [("Edit", "changed.py"), ("Edit", "a/made.py")]),
+        ("Bash", []),
+    ],
+)
+async def test_each_file_of_a_patch_is_a_call_of_its_own_to_guards(
+    claude: MakeHooks, tmp_path: Path, matcher: str, shown: list[tuple[str, str]]
+) -> None:
+    hooks = claude("PreToolUse", "cat > $$.json", matcher)
+
+    await hooks.run_tool("apply_patch", {"patch": PATCH}, lambda _: "patched")
+
+    payloads = [json.loads(file.read_text()) for file in tmp_path.glob("*.json")]
+    calls = {each["tool_input"]["file_path"]: (each["tool_name"], each["tool_input"]) for each in payloads}
+    assert {path: name for path, (name, _) in calls.items()} == {str(tmp_path / path): name for name, path in shown}
+    if ("Write", "a/made.py") in shown:
+        assert calls[str(tmp_path / "a/made.py")][1]["content"] == "first\nsecond\n"
+    if ("Edit", "changed.py") in shown:
+        assert "made.py" not in calls[str(tmp_path / "changed.py")][1]["new_string"]
+
+
+async def test_one_file_of_several_in_a_patch_cannot_be_changed(claude: MakeHooks) -> None:
+    change = 'jq -c "{hookSpecificOutput: {hookEventName: .hook_event_name, updatedInput: (.tool_input + $more)}}"'
+    same, other = (claude("PreToolUse", change.replace("$more", more)) for more in ("{}", '{new_string: \\"x\\"}'))
+
+    kept = await same.run_tool("apply_patch", {"patch": PATCH}, lambda given: given["patch"])
+    refused = await other.run_tool("apply_patch", {"patch": PATCH}, lambda _: "patched")
+
+    assert kept.llm_content == PATCH
+    assert refused.error is not None
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ class ToyHook(NamedTuple):
     view: str = "toy"
     background: bool = False
 
-    def wants(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> bool:
-        return True
+    def runs_for(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> Sequence[ToyHook]:
+        return (self,)
 
     def payload(
         self, event_name: HookEventName, hook_input: Mapping[str, Any], situation: Situation

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 from llxprt_hooks._support.logger import without_warnings
 from llxprt_hooks.commands.inspect.timeline import RecordedDecision, Timeline, TimelineEvent, decision_of
 from llxprt_hooks.commands.test.run import Decision, Outcome
-from llxprt_hooks.core.protocol.inputs import input_problem, name_text
+from llxprt_hooks.core.engine.plan import name_text
+from llxprt_hooks.core.protocol.inputs import input_problem
 from llxprt_hooks.events import HookEventName
 
 if TYPE_CHECKING:

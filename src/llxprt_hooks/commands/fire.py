@@ -16,6 +16,7 @@ from llxprt_hooks._support.text import closest, one_line, shorten
 from llxprt_hooks.config import Config
 from llxprt_hooks.core.engine.guards import considered_hooks
 from llxprt_hooks.core.engine.hints import hints_on
+from llxprt_hooks.core.engine.plan import name_text
 from llxprt_hooks.core.engine.planner import HookPlanner, PlannedHook, Skip
 from llxprt_hooks.core.engine.registry import HookRegistry, HookRegistryEntry
 from llxprt_hooks.core.engine.results import (
@@ -26,7 +27,7 @@ from llxprt_hooks.core.engine.results import (
     is_blocked,
 )
 from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
-from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem, name_text
+from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.model.payload import mark_fields
 from llxprt_hooks.settings.definitions import dialect_of

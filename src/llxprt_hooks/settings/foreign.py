@@ -77,8 +77,10 @@ class ForeignHook(Protocol):
     def background(self) -> bool:
         """Whether nobody waits for it."""
 
-    def wants(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> bool:
-        """Whether the hook is for this event, as far as its matcher cannot tell."""
+    def runs_for(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> Sequence[ForeignHook]:
+        """The runs of the hook for this event, usually itself once; none if it is not for it, as far as its matcher
+        cannot tell. Where its product has several calls for one of ours, one for each.
+        """
 
     def payload(
         self, event_name: HookEventName, hook_input: Mapping[str, Any], situation: Situation

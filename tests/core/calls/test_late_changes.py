@@ -83,7 +83,7 @@ async def test_a_warning_names_the_calls_that_a_replaced_response_loses(
     request = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
     await fire_after_model_hook(hooks.config, request, response, translator="openai-chat")
 
-    assert ("1 tool call(s) in it are dropped" in caplog.text) is (answer == "changed")
+    assert ("its 1 tool call is dropped" in caplog.text) is (answer == "changed")
 
 
 async def test_the_second_half_alone_has_its_hooks_too() -> None:

@@ -19,8 +19,9 @@ from llxprt_hooks.core import loops
 from llxprt_hooks.core.calls.lookup import plan_for
 from llxprt_hooks.core.engine import session_memory
 from llxprt_hooks.core.engine.event_handler import event_fields
+from llxprt_hooks.core.engine.plan import name_text
 from llxprt_hooks.core.engine.session import current_session
-from llxprt_hooks.core.protocol.inputs import input_problem, name_text
+from llxprt_hooks.core.protocol.inputs import input_problem
 from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks._support.text import plural
 from llxprt_hooks.core.calls.lookup import plan_for
 from llxprt_hooks.core.engine.results import ProcessedHookResult
 from llxprt_hooks.core.protocol.model_outputs import (
@@ -287,7 +288,8 @@ def _modified_response(output: AfterModelHookOutput, response: ModelResponse, *,
     if modified is not None and not isinstance(response.given, HookFormat):
         hidden = output.translator.hidden_parts(response.read)
         if calls := sum(count for kind, count in hidden.items() if any(word in kind for word in _CALLS)):
-            log.warning("an AfterModel hook replaced a response with text, so %d tool call(s) in it are dropped", calls)
+            dropped = f"its {calls} {plural(calls, 'tool call')} {'is' if calls == 1 else 'are'}"
+            log.warning("an AfterModel hook replaced a response with text, so %s dropped", dropped)
     return modified
 
 

@@ -13,9 +13,9 @@ from llxprt_hooks._support.json_codec import PAYLOAD_DEPTH
 from llxprt_hooks._support.stamps import new_id
 from llxprt_hooks.core.calls.approval import ApprovalRequest, refusal
 from llxprt_hooks.core.calls.lookup import NO_PLANS, plan_for, tool_plans
+from llxprt_hooks.core.engine.plan import name_text
 from llxprt_hooks.core.engine.results import error_text
 from llxprt_hooks.core.engine.session import Detached, current_session
-from llxprt_hooks.core.protocol.inputs import name_text
 from llxprt_hooks.core.protocol.outputs import BeforeToolHookOutput, merged_by_key
 from llxprt_hooks.core.protocol.tool_result import RESULT_FIELDS, ToolResult, with_text
 from llxprt_hooks.events import HookEventName

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core.engine.bus_connection import BusConnection, close_connection
-from llxprt_hooks.core.engine.plan import BrokenPlan, Engine
+from llxprt_hooks.core.engine.plan import BrokenPlan, Engine, name_text
 from llxprt_hooks.core.engine.results import (
     AggregatedHookResult,
     HookStageError,
@@ -22,7 +22,7 @@ from llxprt_hooks.core.engine.results import (
     make_empty_success_result,
 )
 from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
-from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem, name_text
+from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import FieldKind, HookEventName, SessionEndReason, SessionStartSource
 from llxprt_hooks.model import mark_request, mark_response, request_payload, response_payload

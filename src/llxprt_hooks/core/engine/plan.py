@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
 _log = debug_logger("handler")
 
+_MAX_NAME = 200
+"""A name that is not a string is cut to this many characters."""
+
 
 class EventConfig(Protocol):
     """What an event needs of a configuration: the base fields of its payload."""
@@ -173,8 +176,7 @@ class ExecutionPlan:
             started = time.perf_counter()
             runner = engine.runner
             execute = runner.execute_hooks_sequential if self.sequential else runner.execute_hooks_parallel
-            configs = self._wanted(hook_input) if self.foreign else self.hook_configs
-            results = await execute(configs, event_name, hook_input, event_id, extras)
+            results = await execute(self.hook_configs, event_name, hook_input, event_id, extras)
             wall_time = (time.perf_counter() - started) * 1000
             if event_name is HookEventName.SESSION_END:
                 session_memory.at_event(event_name, hook_input, hook_input["session_id"])
@@ -217,14 +219,6 @@ class ExecutionPlan:
         """The same plan without the hooks that do not act."""
         hooks = [config for config in self.hook_configs if config.acts]
         return ExecutionPlan(self.event_name, hooks, self.sequential, self.subject, self._engine)
-
-    def _wanted(self, hook_input: Mapping[str, Any]) -> tuple[HookConfig, ...]:
-        """The hooks without those whose dialect makes another event of this one."""
-        return tuple(
-            config
-            for config in self.hook_configs
-            if config.foreign is None or config.foreign.wants(self.event_name, hook_input)
-        )
 
     @property
     def spec(self) -> EventSpec:
@@ -338,3 +332,19 @@ class HiddenError(HookStageError):
 
     def __init__(self, why: str) -> None:
         super().__init__("validation", f"blocked: {why}")
+
+
+def name_text(value: object) -> str:
+    """Return the name that a plan is looked up by: a model may produce any value as the name of a tool.
+
+    >>> name_text(["write_file"])
+    "['write_file']"
+    """
+    if type(value) is str:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    try:
+        return str.__str__(str(value))[:_MAX_NAME]
+    except Exception:  # nested too deeply, or the object's own conversion failed
+        return f"<{type(value).__name__}>"

@@ -67,6 +67,7 @@ class HookRunner:
     ) -> list[HookExecutionResult]:
         """Run all hooks at once on the same input; the results come in plan order. Only acting hooks get ``extras``."""
         event_run = EventRun(event_name, hook_input, self._runtime, event_id, extras)
+        hook_configs = _runs(hook_configs, event_run)
         if len(hook_configs) == 1:
             return [await self._execute(hook_configs[0], event_run)]
         for config in hook_configs:  # now: the caller may change what it gave us before all of these tasks have begun
@@ -86,18 +87,19 @@ class HookRunner:
         """Run hooks sequentially, each on the input as the ones before left it, up to the first block."""
         results: list[HookExecutionResult] = []
         event_run = EventRun(event_name, hook_input, self._runtime, event_id, extras)
-        for config in hook_configs:
-            result = await self._execute(config, event_run)
-            results.append(result)
-            if result.output is None:
-                continue
-            if result.output.decision in BLOCKING:  # a permission decision ends no chain (HOOK-107, 171)
-                log.debug("%s: %s blocked, the rest of the chain is not run", event_name, config.identity)
-                break
-            if result.success:
-                changed = apply_hook_output_to_input(event_name, event_run.hook_input, result.output)
-                if changed is not event_run.hook_input:
-                    event_run = event_run.changed(changed)
+        for planned in hook_configs:
+            for config in _runs([planned], event_run):
+                result = await self._execute(config, event_run)
+                results.append(result)
+                if result.output is None:
+                    continue
+                if result.output.decision in BLOCKING:  # a permission decision ends no chain (HOOK-107, 171)
+                    log.debug("%s: %s blocked, the rest of the chain is not run", event_name, config.identity)
+                    return results
+                if result.success:
+                    changed = apply_hook_output_to_input(event_name, event_run.hook_input, result.output)
+                    if changed is not event_run.hook_input:
+                        event_run = event_run.changed(changed)
         return results
 
     async def _execute(self, config: HookConfig, event: EventRun, *, waits: bool = True) -> HookExecutionResult:
@@ -127,6 +129,17 @@ class HookRunner:
         if self._observer is not None:
             notify(self._observer, "hook_ended", result)
         return result
+
+
+def _runs(hook_configs: Sequence[HookConfig], event: EventRun) -> Sequence[HookConfig]:
+    """The hooks that run for an event: one of another dialect may be for another event there, or for several calls."""
+    return [
+        config if foreign is config.foreign else msgspec.structs.replace(config, foreign=foreign)
+        for config in hook_configs
+        for foreign in (
+            (None,) if config.foreign is None else config.foreign.runs_for(event.event_name, event.hook_input)
+        )
+    ]
 
 
 def apply_hook_output_to_input(

@@ -13,9 +13,6 @@ from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import EventField, FieldKind, HookEventName
 
-MAX_NAME = 200
-"""A name that is not a string is cut to this many characters."""
-
 BASE_FIELDS = ("session_id", "cwd", "timestamp", "hook_event_name", "transcript_path")
 
 
@@ -114,22 +111,6 @@ def input_problem(event_name: HookEventName, value: object) -> str | None:
         if name in value and not isinstance(value[name], Mapping):
             return _wrong(event_name, name, OBJECT, value[name])
     return None
-
-
-def name_text(value: object) -> str:
-    """Convert a name to text: a model may produce any value as the name of a tool.
-
-    >>> name_text(["write_file"])
-    "['write_file']"
-    """
-    if type(value) is str:
-        return value
-    if isinstance(value, str):
-        return str.__str__(value)
-    try:
-        return str.__str__(str(value))[:MAX_NAME]
-    except Exception:  # nested too deeply, or the object's own conversion failed
-        return f"<{type(value).__name__}>"
 
 
 def _field(event_field: EventField) -> FieldType:

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from llxprt_hooks._support.json_codec import decode_text, read_json_text
-from llxprt_hooks.dialects.claude.tools import UnusableChangeError, own_input
+from llxprt_hooks.dialects.claude.tools import Shown, UnusableChangeError, own_input
 from llxprt_hooks.settings.foreign import Answer
 
 if TYPE_CHECKING:
     from llxprt_hooks.process import Completed
-    from llxprt_hooks.settings.foreign import Situation
 
 MAX_TEXT: Final = 10_000
 """Characters of one text that reach the model; of a longer one, it gets the beginning."""
@@ -69,15 +68,15 @@ class Spoken(NamedTuple):
 
     event: str
     command: str
-    tool: str = ""
-    """What the product calls the tool."""
+    call: Shown
+    """What the hook was told of the call."""
     own_tool: str = ""
     tool_input: object = None
     """The arguments, in our names."""
     prompt: str = ""
 
 
-def read(spoken: Spoken, ended: Completed, situation: Situation) -> Answer:
+def read(spoken: Spoken, ended: Completed) -> Answer:
     """The native answer in the end of a process."""
     if ended.timed_out:
         return Answer(error=f"timed out after {ended.timed_out_after:.15g} ms")
@@ -88,7 +87,7 @@ def read(spoken: Spoken, ended: Completed, situation: Situation) -> Answer:
     if ended.exit_code == _BLOCK:
         return _exit_2(spoken, fields or {}, stderr)
     if fields is not None:
-        return _from_json(spoken, fields, situation)
+        return _from_json(spoken, fields)
     failed = "" if ended.exit_code == 0 else f"failed with non-blocking status {_code(ended)}: {_first_line(stderr)}"
     if mistake:
         return Answer(error=f"{mistake}; it {failed}" if failed else mistake)
@@ -173,11 +172,11 @@ def _blocked(spoken: Spoken, reason: str) -> Answer:
     """The native answer for a block, with the words that the model, or the user, reads there."""
     event, reason = spoken.event, _capped(reason)
     if event == "PreToolUse":
-        reason = f"PreToolUse:{spoken.tool} hook error: {reason}"
+        reason = f"PreToolUse:{spoken.call.name} hook error: {reason}"
         specific = {"permissionDecision": "deny", "permissionDecisionReason": reason}
         return Answer({"decision": "deny", "reason": reason, "hookSpecificOutput": specific})
     if event in _AFTER_TOOL:
-        return Answer(_context(f"{event}:{spoken.tool} hook feedback: {reason}"))
+        return Answer(_context(f"{event}:{spoken.call.name} hook feedback: {reason}"))
     if event == "UserPromptSubmit":
         reason = f"UserPromptSubmit operation blocked by hook:\n{reason}\n\n\nOriginal prompt: {spoken.prompt}"
     elif event in ("Stop", "SubagentStop"):
@@ -187,7 +186,7 @@ def _blocked(spoken: Spoken, reason: str) -> Answer:
     return Answer({"decision": "block", "reason": reason}) if event in BLOCKING_EVENTS else Answer()
 
 
-def _from_json(spoken: Spoken, fields: Mapping[str, Any], situation: Situation) -> Answer:
+def _from_json(spoken: Spoken, fields: Mapping[str, Any]) -> Answer:
     event, specific = spoken.event, fields.get("hookSpecificOutput") or {}
     reason = _blocking_reason(event, fields)
     context = specific.get("additionalContext") or ""
@@ -197,7 +196,7 @@ def _from_json(spoken: Spoken, fields: Mapping[str, Any], situation: Situation) 
     native = dict(answer.fields or {})
     if event == "PreToolUse":
         if reason is None:
-            answer = _permitted(spoken, fields, specific, situation)
+            answer = _permitted(spoken, fields, specific)
             native = dict(answer.fields or {})
         if context:
             answer = answer._replace(beside_result=_capped(context))
@@ -210,7 +209,7 @@ def _from_json(spoken: Spoken, fields: Mapping[str, Any], situation: Situation) 
     return answer._replace(fields=native or None, to_user=to_user)
 
 
-def _permitted(spoken: Spoken, fields: Mapping[str, Any], specific: Mapping[str, Any], situation: Situation) -> Answer:
+def _permitted(spoken: Spoken, fields: Mapping[str, Any], specific: Mapping[str, Any]) -> Answer:
     """The native answer of a hook that does not refuse the call."""
     decision = specific.get("permissionDecision") or _LEGACY.get(fields.get("decision", ""))
     native: dict[str, Any] = {}
@@ -223,7 +222,7 @@ def _permitted(spoken: Spoken, fields: Mapping[str, Any], specific: Mapping[str,
     if updated is None or decision == "defer":
         return Answer({"hookSpecificOutput": native} if native else None)
     try:
-        native["tool_input"] = own_input(spoken.own_tool, spoken.tool_input, updated, situation.directory)
+        native["tool_input"] = own_input(spoken.own_tool, spoken.tool_input, updated, spoken.call)
     except UnusableChangeError as error:
         return _blocked(spoken, f"the hook changed the call in a way that cannot be applied here: {error}")
     return Answer({"hookSpecificOutput": native}, whole_input=True)

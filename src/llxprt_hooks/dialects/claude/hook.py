@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from llxprt_hooks._support.stamps import new_id
 from llxprt_hooks.dialects.claude.answers import Spoken, read
-from llxprt_hooks.dialects.claude.rules import WORDS, holds, matching
-from llxprt_hooks.dialects.claude.tools import failure_of, shown_input, shown_name, shown_response, text_of
+from llxprt_hooks.dialects.claude.rules import WORDS, holds, matching_name
+from llxprt_hooks.dialects.claude.tools import (
+    Shown,
+    failure_of,
+    shown_call,
+    shown_parts,
+    shown_response,
+    text_of,
+)
 from llxprt_hooks.events import HookEventName
 
 if TYPE_CHECKING:
@@ -32,17 +39,11 @@ EVENTS: Final[Mapping[str, HookEventName]] = {
 }
 """Its events that exist here. The end of a subagent is that of a call of our tool ``task``."""
 
+_TOOL_EVENTS: Final = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
 SUBAGENT_STOP: Final = "SubagentStop"
 _SUBAGENT_TOOL: Final = "task"
 _MODES: Final[Mapping[str, str]] = {"auto_edit": "acceptEdits", "yolo": "bypassPermissions"}
-_EVENTS_WITH_MODE: Final = (
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "UserPromptSubmit",
-    "Stop",
-    "SubagentStop",
-)
+_EVENTS_WITH_MODE: Final = (*_TOOL_EVENTS, "UserPromptSubmit", "Stop", "SubagentStop")
 
 
 class ClaudeHook(NamedTuple):
@@ -60,6 +61,8 @@ class ClaudeHook(NamedTuple):
     """The folder that paths in ``rule`` are relative to; empty: the project."""
     origin: str = ""
     """The plugin, whose copy of a hook is another one."""
+    part: Shown | None = None
+    """The part of a call that it is for; None: all of it."""
 
     @property
     def dialect(self) -> str:
@@ -67,6 +70,8 @@ class ClaudeHook(NamedTuple):
 
     @property
     def view(self) -> str:
+        if self.part is not None:
+            return f"{self.part.name} {self.part.arguments['file_path']}"
         return SUBAGENT_STOP if self._is_for_subagents else NAME
 
     @property
@@ -77,19 +82,28 @@ class ClaudeHook(NamedTuple):
     def key(self) -> str:
         return f"{NAME}:{self.event}:{self.matcher}:{self.rule}:{self.origin}"
 
-    def wants(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> bool:
-        if self.event is None and self.rule is None:
-            return True
+    def runs_for(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> Sequence[ClaudeHook]:
         event = _event(event_name, hook_input, is_for_subagents=self._is_for_subagents)
         if self.event is not None and event != self.event:
-            return False
-        if self._is_for_subagents and not matching(HookEventName.SESSION_START, self.matcher)(_agent_type(hook_input)):
-            return False
-        if self.rule is None:
-            return True
+            return ()
+        if self._is_for_subagents and not matching_name(self.matcher)(_agent_type(hook_input)):
+            return ()
+        if not event_name.spec.is_about_tool:
+            return (self,) if self.rule is None else ()
         directory = str(hook_input.get("cwd", ""))
-        tool, arguments = _call(hook_input, directory)
-        return event_name.spec.is_about_tool and holds(self.rule, tool, arguments, directory, self.root or directory)
+        parts = shown_parts(str(hook_input.get("tool_name", "")), hook_input.get("tool_input"), directory)
+        if not parts:
+            return (self,) if self.rule is None or self._holds(self._call(hook_input, directory), directory) else ()
+        is_for = matching_name(self.matcher if self.event is not None else None)
+        calls = (next((call for call in part if is_for(call.name)), None) for part in parts)
+        return [self._replace(part=call) for call in calls if call is not None and self._holds(call, directory)]
+
+    def _holds(self, call: Shown, directory: str) -> bool:
+        return self.rule is None or holds(self.rule, call.name, call.arguments, directory, self.root or directory)
+
+    def _call(self, hook_input: Mapping[str, Any], directory: str) -> Shown:
+        own = str(hook_input.get("tool_name", ""))
+        return self.part or shown_call(own, hook_input.get("tool_input"), directory)
 
     def payload(
         self, event_name: HookEventName, hook_input: Mapping[str, Any], situation: Situation
@@ -103,7 +117,9 @@ class ClaudeHook(NamedTuple):
         if event in _EVENTS_WITH_MODE:
             fields["permission_mode"] = _MODES.get(situation.approval_mode, "default")
         fields["hook_event_name"] = event
-        return {**fields, **_event_fields(event, hook_input, situation)}
+        if event in _TOOL_EVENTS:
+            return {**fields, **_tool_fields(event, hook_input, self._call(hook_input, situation.directory))}
+        return {**fields, **_event_fields(event, hook_input)}
 
     def environment(self, payload: Mapping[str, Any]) -> Mapping[str, str]:
         return {
@@ -119,16 +135,15 @@ class ClaudeHook(NamedTuple):
         self, event_name: HookEventName, hook_input: Mapping[str, Any], situation: Situation, ended: Completed
     ) -> Answer:
         event = _event(event_name, hook_input, is_for_subagents=self._is_for_subagents)
-        own_tool = str(hook_input.get("tool_name", ""))
         spoken = Spoken(
             event,
             self.command,
-            tool=shown_name(own_tool),
-            own_tool=own_tool,
+            call=self._call(hook_input, situation.directory),
+            own_tool=str(hook_input.get("tool_name", "")),
             tool_input=hook_input.get("tool_input"),
             prompt=str(hook_input.get("prompt", "")),
         )
-        return read(spoken, ended, situation)
+        return read(spoken, ended)
 
 
 def _event(event_name: HookEventName, hook_input: Mapping[str, Any], *, is_for_subagents: bool = False) -> str:
@@ -150,14 +165,7 @@ def _response(hook_input: Mapping[str, Any]) -> Mapping[str, Any]:
     return response if isinstance(response, Mapping) else {}
 
 
-def _call(hook_input: Mapping[str, Any], directory: str) -> tuple[str, dict[str, Any]]:
-    tool = str(hook_input.get("tool_name", ""))
-    return shown_name(tool), shown_input(tool, hook_input.get("tool_input"), directory)
-
-
-def _event_fields(event: str, hook_input: Mapping[str, Any], situation: Situation) -> Mapping[str, Any]:
-    if event in ("PreToolUse", "PostToolUse", "PostToolUseFailure"):
-        return _tool_fields(event, hook_input, situation)
+def _event_fields(event: str, hook_input: Mapping[str, Any]) -> Mapping[str, Any]:
     if event == "UserPromptSubmit":
         return {"prompt": hook_input.get("prompt", "")}
     if event == "Stop":
@@ -178,10 +186,9 @@ def _event_fields(event: str, hook_input: Mapping[str, Any], situation: Situatio
     return {name: hook_input[name] for name in own if name in hook_input}
 
 
-def _tool_fields(event: str, hook_input: Mapping[str, Any], situation: Situation) -> Mapping[str, Any]:
+def _tool_fields(event: str, hook_input: Mapping[str, Any], call: Shown) -> Mapping[str, Any]:
     own_name = str(hook_input.get("tool_name", ""))
-    name, arguments = _call(hook_input, situation.directory)
-    fields: dict[str, Any] = {"tool_name": name, "tool_input": arguments}
+    fields: dict[str, Any] = {"tool_name": call.name, "tool_input": call.arguments}
     call_id = {"tool_use_id": hook_input.get("tool_use_id") or f"toolu_{new_id()}"}
     duration = hook_input.get("duration_ms")
     milliseconds = duration if isinstance(duration, int) else 0
@@ -190,7 +197,7 @@ def _tool_fields(event: str, hook_input: Mapping[str, Any], situation: Situation
     if event == "PostToolUseFailure":
         error = failure_of(own_name, _response(hook_input))
         return {**fields, **call_id, "error": error, "is_interrupt": False, "duration_ms": milliseconds}
-    response = shown_response(own_name, arguments, _response(hook_input), milliseconds)
+    response = shown_response(own_name, call, _response(hook_input), milliseconds)
     return {**fields, "tool_response": response, **call_id, "duration_ms": milliseconds}
 
 

@@ -10,12 +10,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from regress import Regex, RegressError
-
 from llxprt_hooks.dialects.claude.tools import shown_names
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.levels import home_folder
 from llxprt_hooks.settings.matcher import InvalidMatcher, Matches
+from llxprt_hooks.settings.search import searching
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_ ,|-]*")
 WORDS: Final[Mapping[HookEventName, Mapping[str, str]]] = {
@@ -28,16 +27,19 @@ WORDS: Final[Mapping[HookEventName, Mapping[str, str]]] = {
 
 def matching(event_name: HookEventName, matcher: str | None) -> Matches:
     """The test of a matcher: plain names are compared exactly, anything else is a regular expression."""
+    test = matching_name(matcher)
+    if isinstance(test, InvalidMatcher):
+        return test
+    return lambda subject: any(map(test, _subjects(event_name, subject)))
+
+
+def matching_name(matcher: str | None) -> Matches:
+    """The same test, of a name that the product uses."""
     if matcher is None or matcher.strip() in ("", "*"):
-        return lambda subject: True
+        return lambda name: True
     if _PLAIN.fullmatch(matcher):
-        names = {name.strip() for name in re.split(r"[|,]", matcher)}
-        return lambda subject: any(name in names for name in _subjects(event_name, subject))
-    try:
-        find = Regex(matcher).find
-    except RegressError:
-        return InvalidMatcher(matcher)
-    return lambda subject: any(find(name) is not None for name in _subjects(event_name, subject))
+        return {name.strip() for name in re.split(r"[|,]", matcher)}.__contains__
+    return searching(matcher) or InvalidMatcher(matcher)
 
 
 def _subjects(event_name: HookEventName, subject: str) -> Sequence[str]:

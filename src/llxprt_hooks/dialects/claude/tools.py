@@ -1,7 +1,7 @@
 """Claude Code's tools and ours, both ways: names, arguments and results.
 
-A tool that writes files and has no counterpart is shown as Edit, with an absolute ``file_path``, so that no guard for
-files is walked around. Any other tool keeps its own name.
+A tool that writes files and has no counterpart is shown as Edit or Write, with an absolute ``file_path`` and once for
+each file, so that no guard for files is walked around. Any other tool keeps its own name.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
+
+from llxprt_hooks.dialects.patches import PatchedFile, patched_files
 
 Fields = Mapping[str, Any]
 
@@ -32,9 +34,6 @@ class Tool(NamedTuple):
 
 _FILE: Final = {"file_path": "file_path", "absolute_path": "file_path"}
 _FOLDER: Final = {"dir_path": "path", "path": "path"}
-_PATCHED_FILE: Final = re.compile(
-    r"^(?:\*\*\* (?:Add|Update|Delete) File:|\+\+\+|--- )[ \t]*(?:[ab]/)?(\S[^\t\n]*)", re.MULTILINE
-)
 _ADDRESS: Final = re.compile(r"https?://[^\s\"'<>)]+")
 
 
@@ -53,9 +52,7 @@ def _patched(given: Fields) -> Fields:
     patch = next(
         (text for key in ("patch", "patch_content", "input", "diff") if isinstance(text := given.get(key), str)), ""
     )
-    named = [name.strip() for name in _PATCHED_FILE.findall(patch) if name.strip() != "/dev/null"]
-    shown = {"old_string": "", "new_string": patch, "replace_all": False}
-    return {**({"file_path": named[0]} if named and not _file_of(given) else {}), **shown}
+    return {"old_string": "", "new_string": patch, "replace_all": False}
 
 
 def _fetched(given: Fields) -> Fields:
@@ -96,6 +93,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         ("file_path",),
         show=_patched,
         is_view=True,
+        other_names=("Write",),
     ),
 }
 """Our tools by name."""
@@ -121,12 +119,38 @@ def shown_names(tool_name: str) -> tuple[str, ...]:
     return (tool_name,) if tool is None else (tool.name, *tool.other_names)
 
 
-def shown_name(tool_name: str) -> str:
-    """What the script is told."""
-    return shown_names(tool_name)[0]
+class Shown(NamedTuple):
+    """A call as the script is told of it."""
+
+    name: str
+    arguments: dict[str, Any]
+    is_part: bool = False
+    """Whether the call has other parts, so that this one cannot be changed."""
 
 
-def shown_input(tool_name: str, given: object, directory: str) -> dict[str, Any]:
+def shown_call(tool_name: str, given: object, directory: str) -> Shown:
+    """A call under its name there."""
+    return Shown(shown_names(tool_name)[0], _shown_input(tool_name, given, directory))
+
+
+def shown_parts(tool_name: str, given: object, directory: str) -> list[list[Shown]]:
+    """The calls that a patch is there, one for each file: a new file could be written, or edited. Empty for others."""
+    if tool_name != "apply_patch" or not isinstance(given, Mapping):
+        return []
+    whole = shown_call(tool_name, given, directory)
+    files: dict[str, PatchedFile] = {}
+    for each in patched_files(given):
+        files.setdefault(_absolute(each.path, directory), each)
+    is_part, parts = len(files) > 1, []
+    for path, file in files.items():
+        text = {"new_string": file.text} if is_part else {}
+        edit = Shown(whole.name, {**whole.arguments, "file_path": path, **text}, is_part)
+        write = Shown("Write", {"file_path": path, "content": file.content}, is_part)
+        parts.append([write, edit] if file.is_new else [edit])
+    return parts or [[whole]]
+
+
+def _shown_input(tool_name: str, given: object, directory: str) -> dict[str, Any]:
     """Our arguments under their names there, with absolute paths."""
     fields = given if isinstance(given, Mapping) else {}
     tool = TOOLS.get(tool_name)
@@ -139,7 +163,7 @@ def shown_input(tool_name: str, given: object, directory: str) -> dict[str, Any]
     return {**({"file_path": ""} if "file_path" in tool.paths and "file_path" not in shown else {}), **shown}
 
 
-def own_input(tool_name: str, given: object, updated: Fields, directory: str) -> dict[str, Any]:
+def own_input(tool_name: str, given: object, updated: Fields, shown: Shown) -> dict[str, Any]:
     """The arguments that a hook left, under our names. Those that it did not change stay as they were written.
 
     Raises ``UnusableChangeError`` if a change cannot be applied to the tool that runs.
@@ -148,15 +172,16 @@ def own_input(tool_name: str, given: object, updated: Fields, directory: str) ->
     tool = TOOLS.get(tool_name)
     if tool is None:
         return dict(updated)
-    shown = shown_input(tool_name, fields, directory)
     own: dict[str, Any] = dict(fields) if tool.is_view else {}
     made_up = {} if tool.show is None else tool.show(fields)
     for theirs, value in updated.items():
         ours = next((name for name in fields if tool.arguments.get(name, name) == theirs), None)
-        if theirs in shown and shown[theirs] == value:
+        if theirs in shown.arguments and shown.arguments[theirs] == value:
             if ours is not None:
                 own[ours] = fields[ours]
             continue
+        if shown.is_part:
+            raise UnusableChangeError(f"`{theirs}` cannot be changed for one file of a patch over several")
         if ours is None:
             ours = next((name for name, other in tool.arguments.items() if other == theirs), theirs)
             if tool.is_view or theirs in made_up:
@@ -186,10 +211,6 @@ def own_call(theirs: str, arguments: Fields | None) -> tuple[str, Fields | None]
     return ours, given
 
 
-def _file_of(given: Fields) -> str | None:
-    return next((value for key in _FILE if isinstance(value := given.get(key), str) and value), None)
-
-
 def _absolute(value: Any, directory: str) -> Any:
     return os.path.normpath(os.path.join(directory, value)) if isinstance(value, str) and value else value  # noqa: PTH118
 
@@ -214,7 +235,7 @@ def failure_of(tool_name: str, response: Fields) -> str | None:
     """Why a call failed, as the product words it; None if it did not."""
     metadata = response.get("metadata")
     code = metadata.get("exit_code") if isinstance(metadata, Mapping) else None
-    if shown_name(tool_name) == "Bash" and isinstance(code, int) and code != 0:
+    if "Bash" in shown_names(tool_name) and isinstance(code, int) and code != 0:
         streams = _streams(text_of(response))
         return "\n".join([f"Exit code {code}", *filter(None, (streams["stdout"], streams["stderr"]))])
     error = response.get("error")
@@ -224,12 +245,12 @@ def failure_of(tool_name: str, response: Fields) -> str | None:
     return str(message or text_of(response))
 
 
-def shown_response(tool_name: str, arguments: Fields, response: Fields, duration_ms: int) -> Any:
+def shown_response(tool_name: str, shown: Shown, response: Fields, duration_ms: int) -> Any:
     """The result of a call in the product's shape; of a tool of an MCP server, its blocks of text."""
     text = text_of(response)
-    shape = _SHAPES.get(shown_name(tool_name))
+    shape = _SHAPES.get(shown.name)
     if shape is not None:
-        return shape(arguments, text, duration_ms)
+        return shape(shown.arguments, text, duration_ms)
     return [{"type": "text", "text": text}] if tool_name.startswith("mcp__") else {"result": text}
 
 
