@@ -56,6 +56,10 @@ class ToolRun(NamedTuple):
     args: dict[str, Any]
 
 
+SECRET = "sk-live-4711"
+"""What must not reach the model."""
+
+
 class Tools:
     """The tools of every scenario. They only record that they ran."""
 
@@ -82,7 +86,7 @@ class Tools:
         self.runs.append(ToolRun("lookup", {"key": key}))
         if key == "nowhere":
             raise LookupError("no such key")
-        return {"found": key, "count": 3}
+        return {"found": SECRET if key == "vault" else key, "count": 3}
 
     @property
     def functions(self) -> list[Callable[..., Any]]:
@@ -1047,6 +1051,66 @@ def acting_tool_payloads(project: Project, full: bool) -> Row:
     [before], [after] = project.payloads("before"), project.payloads("after")
     assert ("tool_use_id" in before, "duration_ms" in after) == (full, full)
     assert before.get("tool_use_id") == after.get("tool_use_id")
+
+
+# What only the full view shows: a secret in the system prompt, in a call and in a result.
+
+SAVE = Call("save", {"data": {"token": SECRET}})
+VAULT = Call("lookup", {"key": "vault"})
+GUARD = f"""
+if "{SECRET}" in json.dumps(payload["llm_request"]):
+    said = {{"decision": "block", "reason": "a secret"}}
+"""
+SCRUB = f"""
+name = "llm_request" if payload["hook_event_name"] == "BeforeModel" else "llm_response"
+text = json.dumps(payload[name])
+if "{SECRET}" in text:
+    said = {{"hookSpecificOutput": {{name: json.loads(text.replace("{SECRET}", "[secret]"))}}}}
+"""
+
+
+def _secret_is_blocked(project: Project, full: bool, requests: int, turns: Sequence[Turn], **scenario: Any) -> Row:
+    """``requests`` reach the model before the one with the secret."""
+    acting(project, full, BeforeModel={"command": project.python_hook("guard", GUARD), "failClosed": True})
+    outcome = yield Scenario(project=project, turns=turns, **scenario)
+    assert len(outcome.requests) == (requests if full else len(turns))
+    assert ("a secret" in outcome.told) is full
+    assert (outcome.text == "done") is not full
+    if full:
+        assert not any(SECRET in request.text for request in outcome.requests)
+
+
+@acting_effect
+def acting_model_secret_in_prompt(project: Project, full: bool) -> Row:
+    return _secret_is_blocked(project, full, 0, ["done"], system_prompt=f"The key is {SECRET}.")
+
+
+@acting_effect
+def acting_model_secret_in_call(project: Project, full: bool) -> Row:
+    return _secret_is_blocked(project, full, 1, [SAVE, "done"])
+
+
+@acting_effect
+def acting_model_secret_in_result(project: Project, full: bool) -> Row:
+    return _secret_is_blocked(project, full, 1, [VAULT, "done"])
+
+
+@acting_effect
+def acting_model_secrets_redacted(project: Project, full: bool) -> Row:
+    """A call is changed in the answer, before it runs; so the history never has the secret."""
+    acting(
+        project, full, BeforeModel=project.python_hook("before", SCRUB), AfterModel=project.python_hook("after", SCRUB)
+    )
+    prompt = f"The key is {SECRET}."
+    outcome = yield Scenario(project=project, turns=[[SAVE, VAULT], "done"], system_prompt=prompt)
+    assert (outcome.text, outcome.error, len(outcome.requests)) == ("done", None, 2)
+    assert ToolRun("save", {"data": {"token": "[secret]" if full else SECRET}}) in outcome.runs
+    assert requested(outcome, 1).calls == ["save", "lookup"]
+    assert [SECRET in request.text for request in outcome.requests] == [not full] * 2
+    if full:
+        assert [request.text.count("[secret]") for request in outcome.requests] == [1, 2]
+        shown = [payload["llm_request"]["messages"] for payload in project.payloads("before")]
+        assert SECRET not in str([message.get("toolCalls") for messages in shown for message in messages])
 
 
 # Sessions and settings.

@@ -18,7 +18,7 @@ from agents import (
     OpenAIResponsesModel,
     Usage,
 )
-from openai.types.responses import ResponseOutputMessage, ResponseStreamEvent
+from openai.types.responses import ResponseOutputItem, ResponseStreamEvent
 from pydantic import TypeAdapter
 
 from llxprt_hooks.integrations.base import reason_instead
@@ -35,6 +35,7 @@ _SETTINGS = {"temperature": "temperature", "top_p": "top_p", "max_output_tokens"
 """Settings of the Responses API, and their names in ``ModelSettings``."""
 _ENDINGS = ("response.completed", "response.incomplete")
 _EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+_ITEM: TypeAdapter[Any] = TypeAdapter(ResponseOutputItem)
 _TRANSLATOR = OpenAIResponsesTranslator()
 
 
@@ -149,7 +150,6 @@ class _Sending:
         self._handoffs = {handoff.tool_name: handoff for handoff in handoffs}
         self._options = {
             **options,
-            "system_instructions": system_instructions,
             "output_schema": output_schema,
             "tracing": tracing,
         }
@@ -157,6 +157,7 @@ class _Sending:
         names = [*self._tools, *self._handoffs]
         request: Request = {
             "model": target.name,
+            "instructions": system_instructions,
             "input": input,
             "tools": [{"type": "function", "name": name} for name in names],
             "tool_choice": _choice(model_settings.tool_choice),
@@ -186,6 +187,7 @@ class _Sending:
                 handoffs = {name: handoff for name, handoff in handoffs.items() if name in allowed}
         options = {
             **self._options,
+            "system_instructions": sent.get("instructions"),
             "input": sent["input"],
             "model_settings": dataclasses.replace(settings, **changed) if changed else settings,
             "tools": list(tools.values()),
@@ -268,10 +270,10 @@ def _shown(response: ModelResponse, request: Request) -> dict[str, Any]:
 
 def _response(answer: Any, base: ModelResponse | None = None) -> ModelResponse:
     """Return an answer that is not the model's, without the ids by which the server would find that one."""
-    output = [ResponseOutputMessage.model_validate(item) for item in _unstored(answer)["output"]]
+    output = [_ITEM.validate_python(item) for item in _unstored(answer)["output"]]
     if base is None:
-        return ModelResponse(output=list(output), usage=Usage(), response_id=None)
-    return dataclasses.replace(base, output=list(output), response_id=None)
+        return ModelResponse(output=output, usage=Usage(), response_id=None)
+    return dataclasses.replace(base, output=output, response_id=None)
 
 
 def _events(answer: Any, request: Request) -> Iterator[Any]:
@@ -285,7 +287,7 @@ def _events(answer: Any, request: Request) -> Iterator[Any]:
 
 def _unstored(answer: dict[str, Any]) -> dict[str, Any]:
     """Return an answer whose messages have new ids."""
-    items = answer["output"]
+    items = [item if isinstance(item, dict) else item.model_dump(exclude_unset=True) for item in answer["output"]]
     renamed = [{**item, "id": f"msg_{uuid4().hex}"} if item.get("type") == "message" else item for item in items]
     return {**answer, "output": renamed}
 

@@ -155,7 +155,11 @@ class PydanticAITranslator(MessageTranslator[PydanticAIRequest, ModelResponse, T
             kept = [part for part in parts if part is not None]
             if kept or instructions:
                 messages.append(dataclasses.replace(message, parts=kept, instructions=instructions))
-        return request._replace(messages=messages)
+        parameters, given = request.parameters, request.parameters.instruction_parts
+        if given and new != old:  # models read these, and the messages only without them
+            made = [dataclasses.replace(given[0], content=new, dynamic=True)] if new else []
+            parameters = dataclasses.replace(parameters, instruction_parts=made)
+        return request._replace(messages=messages, parameters=parameters)
 
     def seen_in(self, source: Any) -> Seen:
         seen = super().seen_in(source)
