@@ -202,6 +202,44 @@ def test_names_as_hooks_see_them(project: Project, connect: Connections) -> None
     assert [message["params"]["name"] for message in connection.received_calls()] == ["buy", "shell"]
 
 
+@pytest.mark.parametrize("allowed", ["free", "mcp__shop__free"])
+def test_hooks_choose_the_tools_that_a_client_can_see_and_call(
+    project: Project, connect: Connections, allowed: str
+) -> None:
+    restricting = project.hook(says={"hookSpecificOutput": {"toolConfig": {"allowedFunctionNames": [allowed]}}})
+    project.configure(BeforeToolSelection=restricting)
+    connection = connect("--server-name", "shop")
+    connection.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+    listed = connection.receive()["result"]
+    assert [(tool["name"], "outputSchema" in tool) for tool in listed["tools"]] == [("free", True)]
+    assert listed["nextCursor"] == "2"
+    assert connection.text("free") == "ran free {}"
+    for hidden in ("data", "never_listed"):
+        refused = connection.call(hidden)["result"]
+        assert refused["isError"] is True
+        assert f"mcp__shop__{hidden} may not be called now" in refused["content"][0]["text"]
+    assert [message["params"]["name"] for message in connection.received_calls()] == ["free"]
+    shown = [payload["llm_request"]["toolConfig"]["allowedFunctionNames"] for payload in project.payloads()]
+    assert shown == [["mcp__shop__data", "mcp__shop__free"], ["mcp__shop__never_listed"]]
+
+
+@pytest.mark.parametrize(
+    ("output", "names"),
+    [
+        (None, ["data", "free"]),
+        ({"hookSpecificOutput": {"toolConfig": {"mode": "NONE"}}}, []),
+        ({"hookSpecificOutput": {"toolConfig": 7}}, ["data", "free"]),
+        ({"continue": False, "stopReason": "enough"}, []),
+    ],
+)
+def test_tools_that_are_listed(project: Project, connect: Connections, output: Any, names: list[str]) -> None:
+    project.configure(BeforeToolSelection=project.hook(says=output))
+    connection = connect()
+    connection.send({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+    assert [tool["name"] for tool in connection.receive()["result"]["tools"]] == names
+    assert connection.call("free")["result"].get("isError", False) is ("free" not in names)
+
+
 # On the wire.
 
 

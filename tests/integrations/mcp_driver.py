@@ -44,6 +44,19 @@ def context_follows_text(scenario: Scenario, outcome: Outcome) -> None:
     assert outcome.results[0].endswith("run the tests")
 
 
+def tool_is_hidden(scenario: Scenario, outcome: Outcome) -> None:
+    """A client that has not listed the tools cannot call the hidden ones either."""
+    assert outcome.runs == []
+    assert "write_file may not be called now" in outcome.results[0]
+    assert scenario.project.payloads("tool") == []
+
+
+def no_request_to_change(scenario: Scenario, outcome: Outcome) -> None:
+    """Hooks choose from a list of tools here, and not for a request: the tests of each integration show how."""
+    assert outcome.error is None
+    assert "will not run" not in outcome.said
+
+
 # Hooks that act: a server sees no later request of a model, and has no question of its own.
 
 
@@ -79,6 +92,11 @@ PARTIAL: dict[str, Check] = {
     "after_tool_suppresses": result_is_for_the_model,
     "after_tool_context_beside_data": context_follows_text,
     "session_ids": id_of_the_server,
+    "selection_holds_for_none": tool_is_hidden,
+    **dict.fromkeys(
+        ("selection_none", "selection_names", "selection_any", "selection_holds_for_names", "selection_stops"),
+        no_request_to_change,
+    ),
 }
 
 PREFIXES = {
@@ -86,7 +104,6 @@ PREFIXES = {
     "model_payloads": HookEventName.BEFORE_MODEL,
     "stream_flows": HookEventName.BEFORE_MODEL,
     "after_model_": HookEventName.AFTER_MODEL,
-    "selection_": HookEventName.BEFORE_TOOL_SELECTION,
     "before_agent": HookEventName.BEFORE_AGENT,
     "after_agent": HookEventName.AFTER_AGENT,
     "session_start": HookEventName.SESSION_START,
@@ -101,6 +118,7 @@ PREFIXES = {
     "acting_compression": HookEventName.PRE_COMPRESS,
     "acting_model_answer_blocked": HookEventName.AFTER_MODEL,
     "acting_model_answered": HookEventName.BEFORE_MODEL,
+    "acting_model_secret": HookEventName.BEFORE_MODEL,
 }
 IMPOSSIBLE = {
     effect.name: event for effect in EFFECTS for prefix, event in PREFIXES.items() if effect.name.startswith(prefix)

@@ -14,7 +14,7 @@ from fastmcp.client.elicitation import ElicitResult
 from fastmcp.exceptions import ToolError
 from fastmcp.server import create_proxy
 
-from llxprt_hooks import Config, ask, deny, replace_result
+from llxprt_hooks import Config, ask, deny, replace_result, restrict
 from llxprt_hooks.integrations.fastmcp import HooksMiddleware
 from tests.integrations.contract import EFFECTS, NOTE, Effect, Outcome, Scenario, Tools, check, check_declarations
 from tests.integrations.mcp_driver import CallTool, McpDriver, text_of
@@ -209,3 +209,24 @@ def test_a_guard_holds_under_trio(sandbox: Project) -> None:
 
     assert anyio.run(main, backend="trio") == "not here"
     assert tools.runs == []
+
+
+async def test_hooks_choose_the_tools_that_a_client_can_see_and_call() -> None:
+    middleware = HooksMiddleware(hooks={}, server_name="shop")
+    middleware.hooks.on("BeforeToolSelection", lambda _: restrict("read"))
+    server = FastMCP[Any]("shop", middleware=[middleware])
+
+    @server.tool()
+    def read() -> str:
+        return "read"
+
+    @server.tool()
+    def write() -> str:
+        raise AssertionError("a hook hides this tool")
+
+    async with Client(server) as client:
+        listed = await client.list_tools()
+        assert [tool.name for tool in listed] == ["read"]
+        call = calling(client)
+        assert text_of(await call("read", {})) == "read"
+        assert "mcp__shop__write may not be called now" in text_of(await call("write", {}))

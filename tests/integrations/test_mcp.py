@@ -16,7 +16,7 @@ from mcp.client.stdio import stdio_client
 from mcp.server import MCPServer
 from mcp_types import ElicitResult, InputRequiredResult
 
-from llxprt_hooks import Config, ask, deny, replace_result
+from llxprt_hooks import Config, ask, deny, replace_result, restrict
 from llxprt_hooks.integrations.mcp import HooksMiddleware
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from tests.integrations.contract import (
@@ -384,3 +384,24 @@ def test_a_hook_is_ended_with_a_cancelled_call(sandbox: Project) -> None:
     for backend in ("asyncio", "trio"):
         anyio.run(main, backend=backend)
     assert tools.runs == []
+
+
+async def test_hooks_choose_the_tools_that_a_client_can_see_and_call() -> None:
+    middleware = HooksMiddleware(hooks={}, server_name="shop")
+    middleware.hooks.on("BeforeToolSelection", lambda _: restrict("read"))
+    server = MCPServer("shop", middleware=[middleware])
+
+    @server.tool()
+    def read() -> str:
+        return "read"
+
+    @server.tool()
+    def write() -> str:
+        raise AssertionError("a hook hides this tool")
+
+    async with Client(server) as client:
+        listed = await client.list_tools()
+        assert [tool.name for tool in listed.tools] == ["read"]
+        call = calling(client)
+        assert text_of(await call("read", {})) == "read"
+        assert "mcp__shop__write may not be called now" in text_of(await call("write", {}))

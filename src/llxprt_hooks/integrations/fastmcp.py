@@ -40,8 +40,7 @@ class HooksMiddleware(McpIntegration, Middleware):
         context: MiddlewareContext[mcp_types.CallToolRequestParams],
         call_next: CallNext[mcp_types.CallToolRequestParams, ToolResult],
     ) -> ToolResult:
-        message, current = context.message, context.fastmcp_context
-        request = None if current is None else current.request_context
+        message, request = context.message, _request_of(context)
         session = self.session_of(request)
         if not self.has_tool_hooks(message.name, session):
             return await call_next(context)
@@ -68,13 +67,20 @@ class HooksMiddleware(McpIntegration, Middleware):
         call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
     ) -> Sequence[Tool]:
         tools = await call_next(context)
-        self.check_tools(tool.name for tool in tools)
-        return [self._described(tool) for tool in tools]
+        names, session = [tool.name for tool in tools], self.session_of(_request_of(context))
+        self.check_tools(names)
+        await self.select(names, session)
+        return [self._described(tool) for tool in tools if self.is_offered(tool.name, session)]
 
     def _described(self, tool: Tool) -> Tool:
-        if tool.output_schema is None or not self.has_tool_hooks(tool.name):
+        if tool.output_schema is None or not self.changes_results(tool.name):
             return tool
         return tool.model_copy(update={"output_schema": None})
+
+
+def _request_of(context: MiddlewareContext[Any]) -> Any:
+    current = context.fastmcp_context
+    return None if current is None else current.request_context
 
 
 def _as_json(result: ToolResult) -> dict[str, Any]:

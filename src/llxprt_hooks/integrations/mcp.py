@@ -28,6 +28,8 @@ with from_extra("mcp"):
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
+    from llxprt_hooks.core.engine.session import Session
+
 
 class HooksMiddleware(McpIntegration):
     """Runs hooks around each tool call of a server, before its arguments are validated."""
@@ -38,7 +40,7 @@ class HooksMiddleware(McpIntegration):
         if ctx.method == "tools/call":
             return await self._call(ctx, call_next)
         result = await call_next(ctx)
-        return self._listed(result) if ctx.method == "tools/list" else result
+        return await self._listed(result, self.session_of(ctx)) if ctx.method == "tools/list" else result
 
     async def _call(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         params = ctx.params or {}
@@ -64,18 +66,19 @@ class HooksMiddleware(McpIntegration):
         except AskClient as asked:
             return asked.result
 
-    def _listed(self, result: HandlerResult) -> HandlerResult:
-        """A list of tools, without the output schemas of those that have hooks."""
+    async def _listed(self, result: HandlerResult, session: Session | None) -> HandlerResult:
+        """A list of the tools that hooks offer, without the output schemas of those that have hooks."""
         listed = _as_json(result)
         names: list[Any] = [tool.get("name") for tool in listed.get("tools", ())]
         self.check_tools(names, more_follow=listed.get("nextCursor") is not None)
         if not any(map(self.has_tool_hooks, names)):
             return result
-        return {**listed, "tools": [self._described(tool) for tool in listed["tools"]]}
+        await self.select(names, session)
+        offered = [tool for tool in listed["tools"] if self.is_offered(tool.get("name"), session)]
+        return {**listed, "tools": [self._described(tool) for tool in offered]}
 
     def _described(self, tool: dict[str, Any]) -> dict[str, Any]:
-        name: Any = tool.get("name")
-        if not self.has_tool_hooks(name):
+        if not self.changes_results(tool.get("name")):
             return tool
         return {name: value for name, value in tool.items() if name != OUTPUT_SCHEMA}
 

@@ -1,23 +1,31 @@
-"""What the two integrations for MCP servers share: tool calls, and a stop that applies to a client's later calls."""
+"""What the integrations for MCP servers share: the tools that hooks offer, tool calls, a stop for later calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
+from llxprt_hooks.core.calls.lookup import plan_for
+from llxprt_hooks.core.engine.results import ProcessedHookResult
 from llxprt_hooks.core.engine.session import Session
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.base import Integration
 from llxprt_hooks.integrations.mcp_questions import Caller, Questions, has_forms
 from llxprt_hooks.integrations.mcp_results import effects, hook_tool_name, is_final, refusal, removed_by, tool_result
+from llxprt_hooks.model import Restriction
+from llxprt_hooks.model.restriction import combine
+from llxprt_hooks.settings.matcher import own_names
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
     from llxprt_hooks.core.protocol.tool_result import ToolResult
+    from llxprt_hooks.model.format import HookToolConfig
 
 ResultT = TypeVar("ResultT")
 
 _REQUESTS_STAND_ALONE = "2026-07-28"
+_UNCHANGED: HookToolConfig = {}
 
 
 class McpIntegration(Integration):
@@ -28,11 +36,51 @@ class McpIntegration(Integration):
         self._server_name = server_name
         # A connection is not a session: no session event fires. It keeps a stop for the client's later calls.
         self._sessions: WeakKeyDictionary[Any, Session] = WeakKeyDictionary()
+        self._decided: WeakKeyDictionary[Session, dict[str, bool]] = WeakKeyDictionary()
+        """The tools that hooks have been asked about, and whether a client may see and call them."""
         self.questions = Questions()
 
     def hook_name(self, tool_name: Any) -> str:
         """Return the name under which hooks see a tool of the server."""
         return hook_tool_name(tool_name, self._server_name, self._aliases)
+
+    def has_tool_hooks(self, tool_name: Any, session: Session | None = None) -> bool:
+        return self.has_hooks(HookEventName.BEFORE_TOOL_SELECTION) or self.changes_results(tool_name, session)
+
+    def changes_results(self, tool_name: Any, session: Session | None = None) -> bool:
+        """Whether hooks may take part in a call of a tool, and not only decide whether it is offered."""
+        return super().has_tool_hooks(tool_name, session)
+
+    async def select(self, tool_names: Iterable[Any], session: Session | None) -> None:
+        """Let BeforeToolSelection hooks decide which of these tools a client may see and call (D-146)."""
+        plan = plan_for(self.hooks.config, HookEventName.BEFORE_TOOL_SELECTION)
+        if plan is None or session is None:
+            return
+        names = [self.hook_name(name) for name in tool_names]
+        shown: HookToolConfig = {"mode": "AUTO", "allowedFunctionNames": names}
+        with session.active():
+            decision = await plan.fire(
+                {"llm_request": {"model": "", "messages": [], "config": {}, "toolConfig": shown}}
+            )
+        processed, output = ProcessedHookResult.of(decision), decision.final_output
+        specific = (output.hook_specific_output if output is not None else None) or {}
+        offered = Restriction.of(combine(shown, specific.get("toolConfig", _UNCHANGED)))
+        decided = self._decided.setdefault(session, {})
+        decided |= {name: any(map(offered.allows, (name, *own_names(name)))) for name in names}
+        session.restriction = Restriction(frozenset(name for name, is_offered in decided.items() if is_offered))
+        if processed.should_stop:
+            session.stop(processed.stop_reason or "", None)
+
+    async def select_for_call(self, tool_name: Any, session: Session | None) -> None:
+        """Ask hooks about a tool that the client has not listed."""
+        if session is not None and self.hook_name(tool_name) not in self._decided.get(session, {}):
+            await self.select([tool_name], session)
+
+    def is_offered(self, tool_name: Any, session: Session | None) -> bool:
+        """Whether a client may see a tool that hooks have been asked about."""
+        if session is None:
+            return True
+        return session.stop_reason is None and session.restriction.allows(self.hook_name(tool_name))
 
     def session_of(self, context: Any) -> Session | None:
         """Return what hooks left for the client's calls, given the context of a request.
@@ -83,6 +131,7 @@ class McpIntegration(Integration):
             fields.update(as_json(returned))
             return tool_result(fields) if is_final(fields) else None
 
+        await self.select_for_call(tool_name, session)
         approver = self.questions.approver(caller)
         returned, result, refused = await self.run_tool(tool_name, arguments, run, show, session, approver=approver)
         if refused is not None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from llxprt_hooks._support.json_codec import write_json
-from llxprt_hooks.core.protocol.inputs import name_text
+from llxprt_hooks.core.engine.plan import name_text
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 
 JSON = dict[str, Any]

@@ -17,7 +17,8 @@ _SESSION_EVENTS = (HookEventName.SESSION_START, HookEventName.SESSION_END)
 _ABOUT_THE_CONVERSATION = (*_AGENT_EVENTS, HookEventName.PRE_COMPRESS, HookEventName.NOTIFICATION)
 
 _MCP: Final = {
-    **dict.fromkeys(MODEL_EVENTS, "an MCP server does not see the model's requests and answers"),
+    HookEventName.BEFORE_MODEL: "an MCP server does not see the model's requests",
+    HookEventName.AFTER_MODEL: "an MCP server does not see the model's answers",
     **dict.fromkeys(_AGENT_EVENTS, "an MCP server does not see the user's prompts and the agent's answers"),
     **dict.fromkeys(
         _SESSION_EVENTS, "a connection to an MCP server is not a session; a client opens one to each server"

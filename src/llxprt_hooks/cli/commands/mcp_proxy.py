@@ -81,7 +81,7 @@ def command(
     Examples:
       llxprt-hooks mcp-proxy -- npx shop-server                     the server, with the hooks of this folder
       llxprt-hooks mcp-proxy -C ~/shop --server-name shop -- npx shop-server
-      llxprt-hooks mcp-proxy --install claude                       all servers of a client
+      llxprt-hooks mcp-proxy --install claude                       every server that the client starts
       llxprt-hooks mcp-proxy --uninstall claude                     remove it again
     """
     if client is not None or former is not None:

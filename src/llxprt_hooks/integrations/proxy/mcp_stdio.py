@@ -26,9 +26,9 @@ from uuid import uuid4
 from llxprt_hooks._support.json_codec import read_json, write_json
 from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.core import loops
+from llxprt_hooks.core.engine.plan import name_text
 from llxprt_hooks.core.engine.session import Session
-from llxprt_hooks.core.protocol.inputs import name_text
-from llxprt_hooks.events import TOOL_EVENTS
+from llxprt_hooks.events import TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.base import ToolCallHalves
 from llxprt_hooks.integrations.mcp_calls import McpIntegration
 from llxprt_hooks.integrations.mcp_questions import (
@@ -122,7 +122,7 @@ class _Proxy:
         self._server = server
         # A connection is not a session: no session event fires. It keeps a stop for the calls that follow.
         self._session = Session(hooks.config, hooks.config.session_id, "")
-        self._has_tool_hooks = self._integration.has_hooks(*TOOL_EVENTS)
+        self._has_tool_hooks = self._integration.has_hooks(*TOOL_EVENTS, HookEventName.BEFORE_TOOL_SELECTION)
         self._has_state = False
         """Whether the event loop has seen any message; set before it gets one."""
         self._to_server = LinePipe(server.stdin.fileno())
@@ -399,6 +399,7 @@ class _Proxy:
             found = "arguments" if isinstance(params, dict) else "params"
             error = {"code": _INVALID_PARAMS, "message": f"`{found}` of tools/call must be an object"}
             return {"jsonrpc": "2.0", "id": message.get("id"), "error": error}
+        await self._integration.select_for_call(params.get("name"), self._session)
         try:
             result = await call.halves.before()
         except AskClient as asked:
@@ -496,8 +497,8 @@ class _Proxy:
             return None  # the client would take it for the result, which hooks are to see
         return self._waiting[key](message, line)
 
-    def _listed(self, key: Key, message: Message, line: bytes) -> bytes:
-        """A list of tools, without the output schemas of those that have hooks."""
+    def _listed(self, key: Key, message: Message, line: bytes) -> bytes | None:
+        """A list of tools; None if hooks first decide which of them the client gets."""
         del self._waiting[key]
         result = message.get("result")
         if not isinstance(result, dict) or not isinstance(tools := result.get("tools"), list):
@@ -506,8 +507,23 @@ class _Proxy:
         more_follow = result.get("nextCursor") is not None
         self._integration.check_tools(names, more_follow=more_follow)
         self._warn_if_unguarded(names, more_follow=more_follow)
-        listed = [self._described(tool) for tool in tools]
+        if self._integration.has_hooks(HookEventName.BEFORE_TOOL_SELECTION):
+            self._start(self._send_list(names, tools, message, line))
+            return None
+        return self._described(tools, message, line)
+
+    async def _send_list(self, names: list[str], tools: list[Any], message: Message, line: bytes) -> None:
+        await self._integration.select(names, self._session)
+        self._to_client.write_later(self._described(tools, message, line))
+
+    def _described(self, tools: list[Any], message: Message, line: bytes) -> bytes:
+        """Return the list with the tools that hooks offer, without the output schemas of those that have hooks."""
+        listed = [self._without_schema(tool) for tool in tools if self._is_offered(tool)]
         return line if listed == tools else edited(line, message, ("result",), {"tools": listed})
+
+    def _is_offered(self, tool: Any) -> bool:
+        name = tool.get("name") if isinstance(tool, dict) else None
+        return self._integration.is_offered(name, self._session)
 
     def _warn_if_unguarded(self, names: list[str], *, more_follow: bool) -> None:
         """Say once that hooks for tools are configured, but none for a tool of this server."""
@@ -520,8 +536,10 @@ class _Proxy:
         message = f"llxprt-hooks: no hook matches a tool of this server, so nothing is checked: {shown}{more}"
         print(escape_for_terminal(message), file=sys.stderr)
 
-    def _described(self, tool: Any) -> Any:
-        if not isinstance(tool, dict) or OUTPUT_SCHEMA not in tool or not self._is_hooked(tool.get("name")):
+    def _without_schema(self, tool: Any) -> Any:
+        if not isinstance(tool, dict) or OUTPUT_SCHEMA not in tool:
+            return tool
+        if not self._integration.changes_results(tool.get("name")):
             return tool
         return {name: value for name, value in tool.items() if name != OUTPUT_SCHEMA}
 
