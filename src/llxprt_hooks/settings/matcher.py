@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from regress import Regex, RegressError
-
 from llxprt_hooks._support.json_codec import NODE_WHITESPACE
 from llxprt_hooks.events import EVENTS, HookEventName, MatchKind
+from llxprt_hooks.settings.search import searching
 
 Matches: TypeAlias = Callable[[str], bool]
 
@@ -63,7 +62,7 @@ def is_invalid(event_name: HookEventName, matcher: str | None) -> bool:
     text = trimmed(matcher)
     if event_name.spec.match is not MatchKind.SEARCHED or is_for_all(text) or _PLAIN.fullmatch(text):
         return False
-    return _expression(text) is None
+    return searching(_scalar_values(text)) is None
 
 
 def trimmed(matcher: str | None) -> str:
@@ -83,18 +82,8 @@ def _everything(_: str) -> bool:
 def _searched(matcher: str) -> Matches:
     if _PLAIN.fullmatch(matcher):
         return lambda subject: matcher in subject
-    expression = _expression(matcher)
-    if expression is None:
-        return InvalidMatcher(matcher)
-    find = expression.find
-    return lambda subject: find(_scalar_values(subject)) is not None
-
-
-def _expression(matcher: str) -> Regex | None:
-    try:
-        return Regex(_scalar_values(matcher))
-    except RegressError:
-        return None
+    matches = searching(_scalar_values(matcher))
+    return InvalidMatcher(matcher) if matches is None else lambda subject: matches(_scalar_values(subject))
 
 
 def _scalar_values(text: str) -> str:
