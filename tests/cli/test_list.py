@@ -52,6 +52,15 @@ def test_a_misspelled_event_is_named_before_the_project_is_approved(world: CliPr
         assert "do not apply, because this project is not approved" in told
 
 
+def test_the_profile_is_named_if_hooks_act(world: CliProject) -> None:
+    hooks = hooks_of({"BeforeTool": "a"})
+    for profile, named in (("standard", False), ("full", True)):
+        world.put("project", {"enableHooks": True, "hooksConfig": {"profile": profile}, "hooks": hooks})
+
+        assert ("profile full: " in world.run("list").stdout) is named
+        assert world.run("list", "--json").json["profile"] == profile
+
+
 def test_hooks_are_grouped_by_event_with_matcher_source_mode_timeout_and_state(world: CliProject) -> None:
     everything(world)
 
@@ -195,7 +204,7 @@ def test_json_shows_programs_what_runs_and_why_not(world: CliProject) -> None:
 
     listing = world.run("list", "--json", approved=False).json
 
-    assert list(listing) == ["enabled", "trust", "hooks", "notices", "problems"]
+    assert list(listing) == ["enabled", "profile", "trust", "hooks", "notices", "problems"]
     assert (listing["enabled"], listing["trust"]) == (True, "untrusted")
     hooks = {hook["name"]: hook for hook in listing["hooks"]}
     guard = hooks["no-secrets"]

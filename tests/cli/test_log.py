@@ -416,6 +416,7 @@ def test_stats_count_and_time_each_hook_slowest_first(world: CliProject) -> None
         "count": 100,
         "failed": 0,
         "blocked": 0,
+        "asked": 0,
         "would_block": 0,
         "p50": 50.0,
         "p95": 95.0,
@@ -425,6 +426,17 @@ def test_stats_count_and_time_each_hook_slowest_first(world: CliProject) -> None
         ("secrets", 1, 0, 1),
         ("broken", 1, 1, 0),
     ]
+
+
+def test_stats_have_a_column_for_questions_if_a_hook_asked(world: CliProject) -> None:
+    record(world, execution("guard"))
+    assert "asked" not in world.run("stats").stdout
+
+    acting = HookConfig("command", CommandSpec("./deploys"), name="deploys", acts=True)
+    record(world, replace(execution("deploys", output={"decision": "ask", "reason": "sure?"}), hook_config=acting))
+
+    assert {each["hook"]: each["asked"] for each in world.run("stats", "--json").json} == {"guard": 0, "deploys": 1}
+    assert "asked" in world.run("stats").stdout
 
 
 def test_stats_draw_a_bar_for_each_hook(recorded: CliProject) -> None:

@@ -131,6 +131,7 @@ class Inventory:
         """Return the output of ``list --json``."""
         return {
             "enabled": self.hooks_enabled,
+            "profile": self.settings.profile,
             "trust": self.settings.trust.state.value,
             "hooks": [{**item.to_dict(), "runs": self.runs(item)} for item in self.items],
             "notices": list(self.settings.notices),

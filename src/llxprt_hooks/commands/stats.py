@@ -47,6 +47,8 @@ class HookFigures:
     count: int = 0
     failed: int = 0
     blocked: int = 0
+    asked: int = 0
+    """Executions that left the decision to a person."""
     would_block: int = 0
     """Executions in observe mode that would have blocked."""
     durations: dict[int, list[float]] = field(default_factory=dict)
@@ -56,6 +58,7 @@ class HookFigures:
         self.count += 1
         self.failed += bool(record.get("failed"))
         self.blocked += bool(record.get("blocked"))
+        self.asked += bool(record.get("asked"))
         self.would_block += bool(observed_decision(record).get("blocked"))
         if (duration := recorded_duration(record)) is not None:
             self.durations.setdefault(minute, []).append(duration)
@@ -82,7 +85,7 @@ class HookFigures:
         return {name: getattr(self, name) for name in _SHOWN}
 
 
-_SHOWN = ("event", "hook", "count", "failed", "blocked", "would_block", "p50", "p95", "max")
+_SHOWN = ("event", "hook", "count", "failed", "blocked", "asked", "would_block", "p50", "p95", "max")
 
 
 def summarize(records: Iterable[Record]) -> list[HookFigures]:

@@ -20,6 +20,7 @@ from llxprt_hooks._support.text import one_line
 from llxprt_hooks.cli.options import dialect_options, directory_option, json_option
 from llxprt_hooks.commands.list import TRUST_WORDS, Inventory, Item, take_inventory
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.settings.hook_fields import FULL
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,6 +66,8 @@ def _print_hooks(inventory: Inventory) -> None:
         print_line(console, NONE_USABLE if inventory.problems else none)
     if (trust := inventory.settings.trust).counts:
         print_line(console, f"{trust.project}: {TRUST_WORDS[trust.state]}")
+    if inventory.items and inventory.settings.profile == FULL:
+        print_line(console, "profile full: these hooks act on prompts, results and turns")
     tables = {event: _table(inventory, items) for event in HookEventName if (items := inventory.for_event(event))}
     has_room = all(fits(console, table) for table in tables.values())
     for event, table in tables.items():

@@ -54,7 +54,7 @@ def command(
     The data comes from the log that `llxprt-hooks log` shows. `run`, `serve` and the proxies write the log. Your own
     program writes it with `Hooks.load(project, log=True)`. 50 % of the executions took at most
     p50, and 95 % took at most p95. The bars show p95. Hooks in observe mode block nothing; "would block" counts the
-    calls that they would have blocked.
+    calls that they would have blocked, and "asked" the calls that hooks left to a person.
 
     \b
     Examples:
@@ -75,7 +75,10 @@ def command(
     return 0
 
 
-_COUNTS = {"count": "count", "failed": "failed", "blocked": "blocked", "would block": "would_block"}
+_COUNTS = {
+    "count": "count", "failed": "failed", "blocked": "blocked", "asked": "asked", "would block": "would_block",
+}  # fmt: skip
+_ONLY_IF_ANY = ("asked", "would_block")
 _TIMES = {"p50 ms": "p50", "p95 ms": "p95", "max ms": "max"}
 
 
@@ -97,8 +100,8 @@ def _print_figures(figures: list[HookFigures]) -> None:
 
 
 def _table(figures: list[HookFigures], *, longest: int) -> list[Text]:
-    observed = any(each.would_block for each in figures)
-    counts = {heading: field for heading, field in _COUNTS.items() if observed or field != "would_block"}
+    unused = [field for field in _ONLY_IF_ANY if not any(getattr(each, field) for each in figures)]
+    counts = {heading: field for heading, field in _COUNTS.items() if field not in unused}
     headings: tuple[Part, ...] = tuple((heading, "dim") for heading in ("hook", "event", *counts, *_TIMES))
     rows = [_row(each, counts.values(), longest) for each in figures]
     return aligned([headings, *rows], right=range(2, len(headings)))
@@ -118,6 +121,7 @@ def _print_cards(console: Console, figures: list[HookFigures]) -> None:
         print_wrapped(
             console,
             f"  {each.count} {plural(each.count, 'time')}, {each.failed} failed, {each.blocked} blocked",
+            f", {each.asked} asked" if each.asked else "",
             f", {each.would_block} would have blocked" if each.would_block else "",
         )
         print_wrapped(console, f"  p50 {each.p50:.1f}, p95 {each.p95:.1f}, max {each.max:.1f} ms")
