@@ -1,4 +1,4 @@
-"""Hooks for Python agents: external scripts observe, check, change, restrict and stop tool and model calls.
+"""Guardrails for AI agents, written as plain scripts.
 
 The folders, from what a program calls down to what runs a hook:
 

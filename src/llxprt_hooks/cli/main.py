@@ -119,7 +119,7 @@ def _ignored_directory() -> click.Option:
 @click.version_option(package_name="llxprt-hooks")
 @click.option("-C", metavar="DIR", hidden=True, expose_value=False, callback=_reject_leading_directory)
 def cli() -> None:
-    """Hooks for Python agents: your own scripts that observe, check, change, restrict and stop what an agent does.
+    """Guardrails for AI agents, written as plain scripts: they run before and after tool calls and model calls.
 
     \b
     Start here:

@@ -57,8 +57,16 @@ def _play(console: Console, project: Path, *, step: bool) -> None:
                 _wait_for_enter()
     player.summarize()
     print_line(console)
-    print_line(console, ("Next:", "bold"), " llxprt-hooks init     create a first hook in your own project")
-    print_line(console, "      llxprt-hooks --help   list all commands")
+    command = _as_typed()
+    print_line(console, ("Next:", "bold"), f" {command} init     create a first hook in this folder")
+    print_line(console, f"      {command} --help   list all commands")
+
+
+def _as_typed() -> str:
+    """What starts this command in the user's shell: ``make demo`` runs it where no PATH leads."""
+    name = "llxprt-hooks"
+    program = Path(sys.argv[0])
+    return str(program) if shutil.which(name) is None and program.name == name else name
 
 
 def _wait_for_enter() -> None:
