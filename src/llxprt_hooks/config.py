@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core.engine.guards import RequiredHook, require_hooks, required_hooks
-from llxprt_hooks.core.engine.observer import Observers
+from llxprt_hooks.core.engine.observer import HookObserver, Observers
 from llxprt_hooks.core.engine.system import HookSystem
 from llxprt_hooks.core.executors.base import DEFAULT_MAX_PROCESSES, DEFAULT_OUTPUT_LIMIT
 from llxprt_hooks.core.protocol.caller import checked_metadata
@@ -22,11 +22,11 @@ from llxprt_hooks.process import ForkSafeLock
 from llxprt_hooks.process.shell.command_line import PROJECT_TRUSTED_VARIABLE
 from llxprt_hooks.process.shell.environment import process_environment, without_relative_path
 from llxprt_hooks.settings import Extension, Level
-from llxprt_hooks.settings.definitions import HookScope, HookSet, known_dialects
+from llxprt_hooks.settings.definitions import HookDefinition, HookScope, HookSet, known_dialects
 from llxprt_hooks.settings.foreign import NATIVE
 from llxprt_hooks.settings.hook_entries import SWITCHES
 from llxprt_hooks.settings.hook_fields import DEFAULT_MAX_CONTINUATIONS, PROFILES, STANDARD
-from llxprt_hooks.settings.load import extension_hook_set, load_settings, merge_hooks
+from llxprt_hooks.settings.load import Settings, extension_hook_set, load_settings, merge_hooks
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.settings.trust.notices import missing_project
 from llxprt_hooks.settings.trust.status import TrustState, has_approval
@@ -35,11 +35,8 @@ from llxprt_hooks.settings.trust.watch import SettingsWatch
 if TYPE_CHECKING:
     from llxprt_hooks.core.calls.approval import Approver
     from llxprt_hooks.core.engine.messages import MessageBus
-    from llxprt_hooks.core.engine.observer import HookObserver
     from llxprt_hooks.fleet.audit.trail import AuditTrail
     from llxprt_hooks.model import TranslatorChoice
-    from llxprt_hooks.settings.definitions import HookDefinition
-    from llxprt_hooks.settings.load import Settings
 
 log = debug_logger("system")
 

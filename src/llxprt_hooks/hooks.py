@@ -44,7 +44,7 @@ from llxprt_hooks.core.engine.session import Session, Sessionless, current_sessi
 from llxprt_hooks.core.executors.function import FunctionSpec, HookFunction
 from llxprt_hooks.core.protocol.inputs import input_problem
 from llxprt_hooks.events import HookEventName, MatchKind, SessionEndReason, UnknownEventError
-from llxprt_hooks.model import check_translator_name
+from llxprt_hooks.model import TranslatorChoice, check_translator_name
 from llxprt_hooks.settings.definitions import ConfigSource, HookConfig, HookDefinition
 from llxprt_hooks.settings.matcher import is_invalid
 
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     import os
 
     from llxprt_hooks.core.protocol.tool_result import ToolResult
-    from llxprt_hooks.model import TranslatorChoice
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -14,7 +14,7 @@ from llxprt_hooks.agent.approval import Approver, Request
 from llxprt_hooks.agent.tools.messages import ToolFailure, failed
 from llxprt_hooks.agent.tools.tool import Tool, check_requested, texts
 from llxprt_hooks.agent.ui import ToolState, UserInterface, hook_names
-from llxprt_hooks.core.calls.tool import ToolNotRun
+from llxprt_hooks.core.calls.tool import HookedToolCall, ToolNotRun
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.agent.tools.workspace import Workspace
     from llxprt_hooks.core.calls.approval import ApprovalRequest
-    from llxprt_hooks.core.calls.tool import HookedToolCall
     from llxprt_hooks.core.engine.session import Session
     from llxprt_hooks.hooks import Hooks
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from google.genai import types
 
 from llxprt_hooks.agent.answer import first_content, function_calls
-from llxprt_hooks.agent.chat import Answer
+from llxprt_hooks.agent.chat import Answer, Chat
 from llxprt_hooks.agent.provider import AgentError
 from llxprt_hooks.agent.scheduler import CallStatus, RequestedCall, Scheduler
 from llxprt_hooks.agent.ui import Continued, PromptRefused, Stopped, UserInterface, WarningEvent, hook_names
@@ -21,7 +21,6 @@ from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionEndRea
 from llxprt_hooks.process import watchdog
 
 if TYPE_CHECKING:
-    from llxprt_hooks.agent.chat import Chat
     from llxprt_hooks.agent.transcript import Transcript
     from llxprt_hooks.config import Config
     from llxprt_hooks.hooks import Hooks

@@ -17,14 +17,13 @@ from llxprt_hooks._support.terminal import Part, print_json, print_line, stdout_
 from llxprt_hooks._support.text import plural
 from llxprt_hooks.commands.log import LogFilter, read_record
 from llxprt_hooks.fleet.audit.chain import Verdict, verify
-from llxprt_hooks.fleet.audit.signing import new_key, signature_check
+from llxprt_hooks.fleet.audit.signing import IsSigned, new_key, signature_check
 from llxprt_hooks.fleet.audit.spool import spool_files
 from llxprt_hooks.fleet.audit.stream import StreamReader
 from llxprt_hooks.fleet.nats_connection import NatsAddress
 
 if TYPE_CHECKING:
     from llxprt_hooks.fleet.audit.record import Record
-    from llxprt_hooks.fleet.audit.signing import IsSigned
 
 KEYGEN: Final = "keygen"
 """In place of an ID: make a signing key."""

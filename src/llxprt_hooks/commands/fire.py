@@ -30,7 +30,7 @@ from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
 from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.model.payload import mark_fields
-from llxprt_hooks.settings.definitions import dialect_of
+from llxprt_hooks.settings.definitions import HookDefinition, dialect_of
 from llxprt_hooks.settings.load import Settings, asked_for, load_settings, unapproved_hooks
 from llxprt_hooks.settings.matcher import compile_matcher, own_names
 from llxprt_hooks.settings.trust.notices import why_off
@@ -38,7 +38,6 @@ from llxprt_hooks.settings.trust.notices import why_off
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.observer import HookObserver
     from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
-    from llxprt_hooks.settings.definitions import HookDefinition
     from llxprt_hooks.settings.foreign import NativeCall
 
 _RESULT_FIELDS = {

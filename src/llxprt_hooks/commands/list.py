@@ -11,14 +11,13 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.core.engine.registry import HookRegistry
 from llxprt_hooks.settings import Level, Problem
 from llxprt_hooks.settings.definitions import HookDefinition, HookScope
-from llxprt_hooks.settings.load import skipped_hooks, unapproved_hooks
+from llxprt_hooks.settings.load import Settings, skipped_hooks, unapproved_hooks
 from llxprt_hooks.settings.matcher import is_invalid
 from llxprt_hooks.settings.trust.notices import why_off
 from llxprt_hooks.settings.trust.status import TrustState
 
 if TYPE_CHECKING:
     from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.settings.load import Settings
 
 TRUST_WORDS: Mapping[TrustState, str] = {
     TrustState.TRUSTED: "approved",

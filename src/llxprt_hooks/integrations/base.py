@@ -21,23 +21,21 @@ from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.config import Config, LoadOptions
-from llxprt_hooks.core.calls.lookup import NO_PLANS, model_plans, plan_for, tool_plans
+from llxprt_hooks.core.calls.lookup import NO_PLANS, ModelPlans, model_plans, plan_for, tool_plans
 from llxprt_hooks.core.calls.tool import ToolNotRun
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.hooks import Hooks
 from llxprt_hooks.integrations.known_tools import ToolCheck
 from llxprt_hooks.integrations.unsupported import lost_effects, require_supported, unsupported_hooks
-from llxprt_hooks.model import resolve_translator
+from llxprt_hooks.model import AnyTranslator, TranslatorChoice, resolve_translator
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.calls.approval import Approver
-    from llxprt_hooks.core.calls.lookup import ModelPlans
     from llxprt_hooks.core.calls.model_call import ModelCallResult
     from llxprt_hooks.core.engine.messages import MessageBus
     from llxprt_hooks.core.engine.observer import HookObserver
     from llxprt_hooks.core.engine.session import Session
-    from llxprt_hooks.model import AnyTranslator, TranslatorChoice
     from llxprt_hooks.settings import Extension
 
 log = debug_logger("integrations")

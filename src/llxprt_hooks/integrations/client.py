@@ -15,16 +15,14 @@ from llxprt_hooks.core import loops
 from llxprt_hooks.core.engine.session import StopRequested, current_session
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.integrations.base import Integration
-from llxprt_hooks.integrations.http_call import call_model, called_api
+from llxprt_hooks.integrations.http_call import Exchange, call_model, called_api
 from llxprt_hooks.integrations.http_transport import hook_transports
 from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
-from llxprt_hooks.model import TranslationError
+from llxprt_hooks.model import AnyTranslator, TranslationError
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.calls.lookup import ModelPlans
     from llxprt_hooks.hooks import HookSession
-    from llxprt_hooks.integrations.http_call import Exchange
-    from llxprt_hooks.model import AnyTranslator
 
 ResponseT = TypeVar("ResponseT")
 ClientT = TypeVar("ClientT")

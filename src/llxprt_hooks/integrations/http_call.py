@@ -17,17 +17,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from llxprt_hooks._support.awaitables import resolve
-from llxprt_hooks.core.calls.lookup import enforces
-from llxprt_hooks.core.calls.model_call import HookedModelCall
+from llxprt_hooks.core.calls.lookup import ModelPlans, enforces
+from llxprt_hooks.core.calls.model_call import HookedModelCall, ModelCallResult
 from llxprt_hooks.core.engine.session import Sessionless, current_session
-from llxprt_hooks.model import TranslationError
+from llxprt_hooks.model import AnyTranslator, TranslationError
 from llxprt_hooks.model.wire.sse import encode_json
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
-    from llxprt_hooks.core.calls.lookup import ModelPlans
-    from llxprt_hooks.core.calls.model_call import ModelCallResult
-    from llxprt_hooks.model import AnyTranslator
     from llxprt_hooks.model.wire import Wire
 
 ResponseT = TypeVar("ResponseT")

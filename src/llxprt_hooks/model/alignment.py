@@ -15,11 +15,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 # Limits for the recursion between anchors, and for the pairs of messages compared if there are no anchors. Beyond them
 # messages are paired by position, so that no answer of a hook takes long.

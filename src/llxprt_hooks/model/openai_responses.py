@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from llxprt_hooks.model.access import as_list, copy_with, field, name_of
-from llxprt_hooks.model.conversation import Turn
+from llxprt_hooks.model.conversation import CallKeys, Turn
 from llxprt_hooks.model.full_view import Seen, ToolOutput
 from llxprt_hooks.model.json_api import (
     Request,
@@ -31,7 +31,6 @@ from llxprt_hooks.model.openai_api import OpenAITranslator
 from llxprt_hooks.model.wire.openai_responses import ResponsesWire
 
 if TYPE_CHECKING:
-    from llxprt_hooks.model.conversation import CallKeys
     from llxprt_hooks.model.format import LLMCandidate, LLMToolCall
 
 TEXT_TYPES = ("input_text", "output_text", "text")

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks.commands.validate import settings_schema
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.recipes.tools import adapted_matcher
+from llxprt_hooks.recipes.tools import Tools, adapted_matcher
 from llxprt_hooks.settings.atomic import make_private_folder, write_atomically
 from llxprt_hooks.settings.definitions import read_hook
-from llxprt_hooks.settings.document import ChangedMeanwhileError, read_document, rewrite
+from llxprt_hooks.settings.document import ChangedMeanwhileError, Document, read_document, rewrite
 from llxprt_hooks.settings.edit import EditError, add_hook_group, set_matcher, set_profile, set_top_level
 from llxprt_hooks.settings.hook_entries import HookEntry, hook_entries
 from llxprt_hooks.settings.hook_fields import FULL, read_hook_fields
@@ -42,8 +42,6 @@ from llxprt_hooks.settings.trust.covered_files import STATE_FOLDER
 
 if TYPE_CHECKING:
     from llxprt_hooks.recipes.catalogue import Recipe
-    from llxprt_hooks.recipes.tools import Tools
-    from llxprt_hooks.settings.document import Document
 
 SCRIPT_MODE: Final = 0o755
 SAMPLE_MODE: Final = 0o644

@@ -8,11 +8,9 @@ import fcntl
 import os
 import stat
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final
 
 LOCK_TIMEOUT: Final = 30.0
 """Seconds; the lock is normally held for milliseconds."""

@@ -6,15 +6,13 @@ Example: ``{"audit": {"nats": {"servers": ["tls://nats.example.org"], "stream": 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.nats_address import server_problem
 from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DEFAULT_STREAM: Final = "LLXPRT_HOOKS"
 _STREAM_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,200}")

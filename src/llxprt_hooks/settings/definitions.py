@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.settings.foreign import DIALECTS, NATIVE, ForeignHook, UnknownDialectError
+from llxprt_hooks.settings.foreign import DIALECTS, NATIVE, Dialect, ForeignHook, UnknownDialectError
 from llxprt_hooks.settings.hook_entries import (
     DISCARDED,
     SWITCHES,
@@ -27,7 +27,7 @@ from llxprt_hooks.settings.hook_entries import (
     hooks_node,
     where_words,
 )
-from llxprt_hooks.settings.jsonc import Kind, node_of
+from llxprt_hooks.settings.jsonc import Kind, Member, Node, node_of
 from llxprt_hooks.settings.matcher import Matches, compile_matcher, is_invalid
 from llxprt_hooks.settings.problem import MAX_PROBLEMS, Problem, first_problems
 from llxprt_hooks.settings.schema import (
@@ -36,18 +36,13 @@ from llxprt_hooks.settings.schema import (
     GROUPS,
     HOOK_FIELDS,
     OBSERVE,
+    AnyExecutor,
     executors,
     hook_shape,
     settings_executor,
     settings_executors,
 )
-from llxprt_hooks.settings.shape import FieldProblem, found_words, read_fields
-
-if TYPE_CHECKING:
-    from llxprt_hooks.settings.foreign import Dialect
-    from llxprt_hooks.settings.jsonc import Member, Node
-    from llxprt_hooks.settings.schema import AnyExecutor
-    from llxprt_hooks.settings.shape import Field, Shape
+from llxprt_hooks.settings.shape import Field, FieldProblem, Shape, found_words, read_fields
 
 
 class HookType(StrEnum):

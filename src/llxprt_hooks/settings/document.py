@@ -6,14 +6,11 @@ import os
 import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from llxprt_hooks.settings.atomic import exclusive_lock, write_atomically
-from llxprt_hooks.settings.jsonc import JsoncError, Kind, LineIndex, duplicate_members, parse, shown
+from llxprt_hooks.settings.jsonc import JsoncError, Kind, LineIndex, Node, duplicate_members, parse, shown
 from llxprt_hooks.settings.problem import Problem, first_problems
-
-if TYPE_CHECKING:
-    from llxprt_hooks.settings.jsonc import Node
 
 MAX_BYTES: Final = 4 * 1024 * 1024
 """Larger files are not read; far above the size of any real settings file."""

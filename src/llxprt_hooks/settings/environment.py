@@ -9,14 +9,12 @@ ignoring it could expose what it was meant to hide. ``LLXPRT_AGENT``, which mark
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 AGENT_VARIABLE: Final = "LLXPRT_AGENT"
 """Set to ``1`` in everything that an agent starts."""

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from llxprt_hooks.process.shell.words import open_quote
 from llxprt_hooks.settings.document import Document, read_document
@@ -23,10 +25,6 @@ from llxprt_hooks.settings.jsonc import Kind, Node
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.shape import Field, Scalar, Shape
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-    from pathlib import Path
 
 MANIFESTS: Final = ("llxprt-extension.json", "gemini-extension.json")
 PLACEHOLDER: Final = "${extensionPath}"

@@ -10,13 +10,11 @@ from llxprt_hooks.settings.environment import ENVIRONMENT, NOTHING, EnvironmentR
 from llxprt_hooks.settings.foreign import DIALECTS, NATIVE
 from llxprt_hooks.settings.hook_entries import DISCARDED, SWITCHES, WrittenHooks
 from llxprt_hooks.settings.jsonc import Kind, Node, shown
-from llxprt_hooks.settings.problem import first_problems
-from llxprt_hooks.settings.shape import ArrayOf, Field, Mistake, Scalar, Shape, misfits
+from llxprt_hooks.settings.problem import Problem, first_problems
+from llxprt_hooks.settings.shape import ArrayOf, Field, Misfit, Mistake, Scalar, Shape, misfits
 
 if TYPE_CHECKING:
     from llxprt_hooks.settings.document import Document
-    from llxprt_hooks.settings.problem import Problem
-    from llxprt_hooks.settings.shape import Misfit
 
 ENABLING_KEYS: Final = (
     ("enableHooks",),

@@ -14,15 +14,12 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from llxprt_hooks._support.text import escape_for_terminal, shorten, without_credentials
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_DEPTH: Final = 100
 """Maximum nesting of objects and arrays; well below Python's recursion limit."""

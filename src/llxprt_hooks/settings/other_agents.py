@@ -5,12 +5,10 @@ Gemini CLI and LLxprt Code have the same events and mostly the same tools; Claud
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from llxprt_hooks.events import HookEventName
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _WITHOUT_COUNTERPART: Final = """
     PermissionDenied PostCompact PostToolBatch Setup StopFailure SubagentStart SubagentStop TaskCompleted TaskCreated

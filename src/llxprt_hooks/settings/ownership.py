@@ -11,15 +11,13 @@ import grp
 import os
 import pwd
 import stat
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.problem import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 _PROC: Final = Path("/proc")
 

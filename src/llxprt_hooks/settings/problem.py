@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from llxprt_hooks._support.text import escape_for_terminal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 MAX_PROBLEMS: Final = 100
 """Limit per file and kind of problem, because a hostile file could contain a million."""

@@ -13,7 +13,7 @@ ignores it, ``llxprt-hooks validate`` explains it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
@@ -22,8 +22,6 @@ from llxprt_hooks._support.text import without_credentials
 from llxprt_hooks.settings.jsonc import Kind, Member, Node, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from llxprt_hooks.settings.document import Document
 
 

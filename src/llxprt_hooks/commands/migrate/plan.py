@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from llxprt_hooks.commands.migrate.dialects import CLAUDE
+from llxprt_hooks.commands.migrate.dialects import CLAUDE, Dialect
 from llxprt_hooks.commands.migrate.translation import Translation
 from llxprt_hooks.commands.validate.claude_names import claude_words, script_text
 from llxprt_hooks.settings.definitions import read_hook
@@ -22,10 +22,6 @@ from llxprt_hooks.settings.levels import is_home, project_settings_file, user_se
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.trust.command_names import ScriptsError
 from llxprt_hooks.settings.trust.covered_files import named_files
-
-if TYPE_CHECKING:
-    from llxprt_hooks.commands.migrate.dialects import Dialect
-
 
 _MAX_PROBLEMS: Final = 20
 """In scripts; the rest is not reported."""

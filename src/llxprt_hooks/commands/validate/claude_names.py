@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import re
 import stat
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from llxprt_hooks.settings.other_agents import CLAUDE_EVENTS, CLAUDE_FIELDS, CLAUDE_TOOLS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 _MAX_BYTES: Final = 256 * 1024
 _MAX_LINE: Final = 2000

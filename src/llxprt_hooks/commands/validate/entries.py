@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 from llxprt_hooks.commands.validate.diagnostic import Diagnostic, Source, diagnostic_at
 from llxprt_hooks.events import EventSpec, HookEventName
 from llxprt_hooks.settings import Document, Kind, Member, Node
-from llxprt_hooks.settings.definitions import read_hook
+from llxprt_hooks.settings.definitions import HookConfig, read_hook
 from llxprt_hooks.settings.did_you_mean import meant_event
 from llxprt_hooks.settings.extensions import PathInserter
-from llxprt_hooks.settings.hook_entries import SWITCHES, HookEntry, event_groups
+from llxprt_hooks.settings.hook_entries import SWITCHES, HookEntry, HookGroup, event_groups
 from llxprt_hooks.settings.matcher import Matches, compile_matcher
 from llxprt_hooks.settings.schema import fields_of_type, own_fields, settings_executor, shell_fields
 from llxprt_hooks.settings.shape import shown_addresses
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from llxprt_hooks.commands.validate.rules import Rule
-    from llxprt_hooks.settings.definitions import HookConfig
-    from llxprt_hooks.settings.hook_entries import HookGroup
 
 _CHARACTER: Final = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|.", re.DOTALL

@@ -16,14 +16,13 @@ from llxprt_hooks.settings.document import MAX_BYTES
 from llxprt_hooks.settings.extensions import MANIFESTS, extension_folders, read_manifest
 from llxprt_hooks.settings.hook_fields import FULL, STANDARD, read_hook_fields
 from llxprt_hooks.settings.levels import absolute_project, extensions_folder
-from llxprt_hooks.settings.load import merge_lists, read_levels
+from llxprt_hooks.settings.load import LevelFile, merge_lists, read_levels
 from llxprt_hooks.settings.other_agents import KNOWN_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.settings.load import LevelFile
 
 _HOOKS_FILE: Final = "hooks.json"
 _OTHERS: Final = {_HOOKS_FILE: Role.EXTENSION, **dict.fromkeys(MANIFESTS, Role.MANIFEST)}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from llxprt_hooks.process.shell.command_line import absolute_search_path, shell_arguments
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 _TIMEOUT: Final = 10.0
 _PREAMBLE: Final = re.compile(r"^[^\n]*?: (?:-c: )?(?:line )?(\d+): (?:Syntax error: |syntax error: )?")

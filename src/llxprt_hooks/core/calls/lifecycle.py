@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,15 +19,12 @@ from llxprt_hooks.core import loops
 from llxprt_hooks.core.calls.lookup import plan_for
 from llxprt_hooks.core.engine import session_memory
 from llxprt_hooks.core.engine.event_handler import event_fields
-from llxprt_hooks.core.engine.plan import name_text
+from llxprt_hooks.core.engine.plan import ExecutionPlan, name_text
 from llxprt_hooks.core.engine.session import current_session
 from llxprt_hooks.core.protocol.inputs import input_problem
 from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from llxprt_hooks.core.engine.plan import ExecutionPlan
     from llxprt_hooks.core.engine.system import CallerConfig
 
 log = debug_logger("triggers:lifecycle")

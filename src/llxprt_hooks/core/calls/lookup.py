@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from llxprt_hooks._support.logger import debug_logger
-from llxprt_hooks.core.engine.plan import BrokenPlan, name_text
+from llxprt_hooks.core.engine.plan import BrokenPlan, ExecutionPlan, name_text
 from llxprt_hooks.events import TOOL_EVENTS, HookEventName
 from llxprt_hooks.settings.hook_entries import hook_entries
 from llxprt_hooks.settings.schema import OBSERVE
@@ -14,7 +14,6 @@ from llxprt_hooks.settings.schema import OBSERVE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from llxprt_hooks.core.engine.plan import ExecutionPlan
     from llxprt_hooks.core.engine.system import CallerConfig
     from llxprt_hooks.settings.definitions import HookDefinition
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.logger import debug_logger
-from llxprt_hooks.core.calls.lookup import model_plans
+from llxprt_hooks.core.calls.lookup import ModelPlans, model_plans
 from llxprt_hooks.core.calls.model import (
     ModelRequest,
     ModelResponse,
@@ -22,14 +22,11 @@ from llxprt_hooks.core.calls.model import (
     before_model,
     before_tool_selection,
 )
-from llxprt_hooks.core.engine.session import Detached
-from llxprt_hooks.model import Restriction
+from llxprt_hooks.core.engine.session import Detached, Session, Sessionless
+from llxprt_hooks.model import AnyTranslator, Restriction, TranslatorChoice
 
 if TYPE_CHECKING:
-    from llxprt_hooks.core.calls.lookup import ModelPlans
-    from llxprt_hooks.core.engine.session import Session, Sessionless
     from llxprt_hooks.core.engine.system import CallerConfig
-    from llxprt_hooks.model import AnyTranslator, TranslatorChoice
 
 log = debug_logger("triggers:model")
 

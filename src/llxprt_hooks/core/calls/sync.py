@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks.core import loops
-from llxprt_hooks.core.calls.tool import is_awaitable
+from llxprt_hooks.core.calls.tool import HookedToolCall, is_awaitable
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.calls.model_call import HookedModelCall, ModelCallResult
-    from llxprt_hooks.core.calls.tool import HookedToolCall
     from llxprt_hooks.core.protocol.tool_result import ToolResult
 
 RequestT = TypeVar("RequestT")

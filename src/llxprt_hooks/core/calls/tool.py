@@ -11,23 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llxprt_hooks._support.json_codec import PAYLOAD_DEPTH
 from llxprt_hooks._support.stamps import new_id
-from llxprt_hooks.core.calls.approval import ApprovalRequest, refusal
-from llxprt_hooks.core.calls.lookup import NO_PLANS, plan_for, tool_plans
-from llxprt_hooks.core.engine.plan import name_text
-from llxprt_hooks.core.engine.results import error_text
-from llxprt_hooks.core.engine.session import Detached, current_session
-from llxprt_hooks.core.protocol.outputs import BeforeToolHookOutput, merged_by_key
+from llxprt_hooks.core.calls.approval import ApprovalRequest, Approver, refusal
+from llxprt_hooks.core.calls.lookup import NO_PLANS, ToolPlans, plan_for, tool_plans
+from llxprt_hooks.core.engine.plan import ExecutionPlan, name_text
+from llxprt_hooks.core.engine.results import AggregatedHookResult, error_text
+from llxprt_hooks.core.engine.session import Detached, Session, Sessionless, current_session
+from llxprt_hooks.core.protocol.outputs import BeforeToolHookOutput, DefaultHookOutput, merged_by_key
 from llxprt_hooks.core.protocol.tool_result import RESULT_FIELDS, ToolResult, with_text
 from llxprt_hooks.events import HookEventName
 
 if TYPE_CHECKING:
-    from llxprt_hooks.core.calls.approval import Approver
-    from llxprt_hooks.core.calls.lookup import ToolPlans
-    from llxprt_hooks.core.engine.plan import ExecutionPlan
-    from llxprt_hooks.core.engine.results import AggregatedHookResult
-    from llxprt_hooks.core.engine.session import Session, Sessionless
     from llxprt_hooks.core.engine.system import CallerConfig
-    from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
     from llxprt_hooks.model import Restriction
 
 Execute: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any] | Any]

@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from llxprt_hooks.core.engine.results import AggregatedHookResult, is_blocked
+from llxprt_hooks.core.engine.results import AggregatedHookResult, HookExecutionResult, is_blocked
 from llxprt_hooks.core.protocol.model_outputs import make_output
-from llxprt_hooks.core.protocol.outputs import BLOCKING, NO_REASON, BeforeToolHookOutput, Beyond
-from llxprt_hooks.events import MergeStrategy
+from llxprt_hooks.core.protocol.outputs import BLOCKING, NO_REASON, BeforeToolHookOutput, Beyond, DefaultHookOutput
+from llxprt_hooks.events import HookEventName, MergeStrategy
 from llxprt_hooks.settings.definitions import HookScope
 
 if TYPE_CHECKING:
-    from llxprt_hooks.core.engine.results import HookExecutionResult
-    from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
-    from llxprt_hooks.events import HookEventName
     from llxprt_hooks.model import TranslatorChoice
 
 Fields = dict[str, Any]

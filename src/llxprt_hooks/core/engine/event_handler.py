@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core.engine.bus_connection import BusConnection, close_connection
-from llxprt_hooks.core.engine.plan import BrokenPlan, Engine, name_text
+from llxprt_hooks.core.engine.plan import BrokenPlan, Engine, EventConfig, name_text
 from llxprt_hooks.core.engine.results import (
     AggregatedHookResult,
     HookStageError,
@@ -25,16 +25,14 @@ from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
 from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import FieldKind, HookEventName, SessionEndReason, SessionStartSource
-from llxprt_hooks.model import mark_request, mark_response, request_payload, response_payload
+from llxprt_hooks.model import TranslatorChoice, mark_request, mark_response, request_payload, response_payload
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.aggregator import HookAggregator
     from llxprt_hooks.core.engine.messages import MessageBus
     from llxprt_hooks.core.engine.observer import HookObserver
-    from llxprt_hooks.core.engine.plan import EventConfig
     from llxprt_hooks.core.engine.planner import HookPlanner
     from llxprt_hooks.core.engine.runner import HookRunner
-    from llxprt_hooks.model import TranslatorChoice
 
 
 class HookEventHandler:

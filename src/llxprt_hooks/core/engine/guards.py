@@ -6,26 +6,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from llxprt_hooks._support.logger import without_warnings
 from llxprt_hooks._support.text import escape_for_terminal, one_line, shorten
 from llxprt_hooks.core.engine.planner import HookPlanner, PlannedHook, Skip
-from llxprt_hooks.core.engine.registry import HookRegistry
+from llxprt_hooks.core.engine.registry import HookRegistry, RegistryConfig
 from llxprt_hooks.events import HookEventName, UnknownEventError
-from llxprt_hooks.settings.load import skipped_hooks, unapproved_hooks
+from llxprt_hooks.settings.load import Settings, skipped_hooks, unapproved_hooks
 from llxprt_hooks.settings.matcher import is_invalid
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.settings.trust.notices import NOT_TRUSTED_REASONS, why_off
 from llxprt_hooks.settings.trust.status import TrustState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from llxprt_hooks.core.engine.registry import RegistryConfig
     from llxprt_hooks.settings.definitions import HookDefinition
-    from llxprt_hooks.settings.load import Settings
 
 _FORM: Final = '"EVENT" or "EVENT:TOOL", for example "BeforeTool:write_file"'
 _MAX_REASONS: Final = 5

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.logger import debug_logger
-from llxprt_hooks.core.engine.messages import MessageBusType, message_channel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from llxprt_hooks.core.engine.messages import Message, Subscriber
+from llxprt_hooks.core.engine.messages import Message, MessageBusType, Subscriber, message_channel
 
 log = debug_logger("bus")
 

@@ -18,10 +18,11 @@ from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.stamps import new_id, timestamp
 from llxprt_hooks.core import loops
 from llxprt_hooks.core.engine import session_memory
-from llxprt_hooks.core.engine.observer import EventEnded, EventStarted, notify
+from llxprt_hooks.core.engine.observer import EventEnded, EventStarted, HookObserver, notify
 from llxprt_hooks.core.engine.reporting import report_end, report_hooks, report_start
 from llxprt_hooks.core.engine.results import (
     AggregatedHookResult,
+    HookExecutionResult,
     HookStageError,
     ProcessedHookResult,
     build_failure_envelope,
@@ -31,17 +32,14 @@ from llxprt_hooks.core.engine.results import (
 from llxprt_hooks.core.engine.session import current_session
 from llxprt_hooks.core.protocol.exit_codes import cannot_run_block, fail_closed_block
 from llxprt_hooks.core.protocol.model_outputs import make_output
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.events import EventSpec, HookEventName
 from llxprt_hooks.process import is_out_of_stack
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.aggregator import HookAggregator
     from llxprt_hooks.core.engine.hints import Hint
-    from llxprt_hooks.core.engine.observer import HookObserver
-    from llxprt_hooks.core.engine.results import HookExecutionResult
     from llxprt_hooks.core.engine.runner import HookRunner
     from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
-    from llxprt_hooks.events import EventSpec
     from llxprt_hooks.settings.definitions import HookConfig
 
 

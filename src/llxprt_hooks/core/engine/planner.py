@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import structs
 
 from llxprt_hooks._support.logger import debug_logger
-from llxprt_hooks.core.engine.plan import ExecutionPlan
-from llxprt_hooks.settings.definitions import HookScope
+from llxprt_hooks.core.engine.plan import Engine, ExecutionPlan
+from llxprt_hooks.settings.definitions import HookConfig, HookDefinition, HookScope
 from llxprt_hooks.settings.matcher import is_for_all, own_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from llxprt_hooks.core.engine.plan import Engine
     from llxprt_hooks.core.engine.registry import HookRegistry, HookRegistryEntry
     from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.settings.definitions import HookConfig, HookDefinition
 
 log = debug_logger("planner")
 

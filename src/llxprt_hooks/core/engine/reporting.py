@@ -10,15 +10,13 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks._support.json_codec import decode_text, write_json
-from llxprt_hooks.core.engine.hints import LOGGED
-from llxprt_hooks.core.engine.results import is_blocked, is_refusal
+from llxprt_hooks.core.engine.hints import LOGGED, Hint
+from llxprt_hooks.core.engine.results import AggregatedHookResult, HookExecutionResult, is_blocked, is_refusal
 from llxprt_hooks.core.executors.base import StartRefusedError
 from llxprt_hooks.core.protocol.exit_codes import TRACEBACK
 
 if TYPE_CHECKING:
-    from llxprt_hooks.core.engine.hints import Hint
     from llxprt_hooks.core.engine.observer import EventEnded, EventStarted
-    from llxprt_hooks.core.engine.results import AggregatedHookResult, HookExecutionResult
     from llxprt_hooks.events import HookEventName
 
 LOGGED_TEXT = 4096

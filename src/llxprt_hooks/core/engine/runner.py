@@ -12,7 +12,7 @@ import msgspec
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core import loops
-from llxprt_hooks.core.engine.observer import HookStarted, notify
+from llxprt_hooks.core.engine.observer import HookObserver, HookStarted, notify
 from llxprt_hooks.core.executors import EXECUTORS
 from llxprt_hooks.core.executors.base import (
     DEFAULT_MAX_PROCESSES,
@@ -26,14 +26,12 @@ from llxprt_hooks.core.executors.base import (
 )
 from llxprt_hooks.core.protocol.exit_codes import fail_closed_block, unreadable_decision
 from llxprt_hooks.core.protocol.model_outputs import OUTPUTS
-from llxprt_hooks.core.protocol.outputs import BLOCKING, merged_by_key
+from llxprt_hooks.core.protocol.outputs import BLOCKING, DefaultHookOutput, merged_by_key
 from llxprt_hooks.process import is_out_of_stack
 from llxprt_hooks.process.shell.environment import process_environment
 
 if TYPE_CHECKING:
-    from llxprt_hooks.core.engine.observer import HookObserver
     from llxprt_hooks.core.engine.results import HookExecutionResult
-    from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.settings.definitions import HookConfig, HookScope
 

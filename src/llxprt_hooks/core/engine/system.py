@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from llxprt_hooks._support.logger import apply_debug_variable, debug_logger
 from llxprt_hooks.core.engine.aggregator import HookAggregator
 from llxprt_hooks.core.engine.event_handler import HookEventHandler
-from llxprt_hooks.core.engine.plan import EventConfig
+from llxprt_hooks.core.engine.plan import EventConfig, ExecutionPlan
 from llxprt_hooks.core.engine.planner import HookPlanner
 from llxprt_hooks.core.engine.registry import HookRegistry, HookRegistryEntry, RegistryConfig
 from llxprt_hooks.core.engine.runner import HookRunner
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.engine.bus_connection import BusConnection
     from llxprt_hooks.core.engine.messages import MessageBus
     from llxprt_hooks.core.engine.observer import HookObserver
-    from llxprt_hooks.core.engine.plan import ExecutionPlan
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.model import TranslatorChoice
     from llxprt_hooks.settings.definitions import HookDefinition, HookScope

@@ -24,16 +24,13 @@ from llxprt_hooks.core.protocol.exit_codes import (
     read_outcome,
 )
 from llxprt_hooks.core.protocol.model_outputs import OUTPUTS
-from llxprt_hooks.core.protocol.outputs import Beyond
+from llxprt_hooks.core.protocol.outputs import Beyond, DefaultHookOutput
 from llxprt_hooks.process import Completed, ProcessSlots
-from llxprt_hooks.settings.definitions import HookScope
-from llxprt_hooks.settings.foreign import Situation
+from llxprt_hooks.settings.definitions import HookConfig, HookScope
+from llxprt_hooks.settings.foreign import Answer, ForeignHook, Situation
 
 if TYPE_CHECKING:
-    from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
     from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.settings.definitions import HookConfig
-    from llxprt_hooks.settings.foreign import Answer, ForeignHook
     from llxprt_hooks.settings.shape import Field, FieldProblem
 
 DEFAULT_OUTPUT_LIMIT = 10 * 1024 * 1024

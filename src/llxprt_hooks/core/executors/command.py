@@ -11,7 +11,7 @@ import msgspec
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core.engine import session_memory
-from llxprt_hooks.core.executors.base import Executor
+from llxprt_hooks.core.executors.base import Executor, HookRun
 from llxprt_hooks.core.protocol.exit_codes import cannot_run_block
 from llxprt_hooks.process import Child, SpawnError, run_child, spawn
 from llxprt_hooks.process.shell.command_line import shell_arguments
@@ -24,7 +24,6 @@ from llxprt_hooks.settings.shape import Field, Scalar
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.results import HookExecutionResult
-    from llxprt_hooks.core.executors.base import HookRun
 
 log = debug_logger("runner")
 

@@ -11,19 +11,15 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.json_codec import read_json, require_stack
 from llxprt_hooks._support.text import one_line
-from llxprt_hooks.core.engine.results import error_text
+from llxprt_hooks.core.engine.results import HookExecutionResult, error_text
 from llxprt_hooks.core.engine.session import HookedSession, hooked_session
-from llxprt_hooks.core.executors.base import Executor
+from llxprt_hooks.core.executors.base import Executor, HookRun
 from llxprt_hooks.core.protocol.replies import Reply
-
-if TYPE_CHECKING:
-    from llxprt_hooks.core.engine.results import HookExecutionResult
-    from llxprt_hooks.core.executors.base import HookRun
 
 HookFunction: TypeAlias = Callable[[dict[str, Any]], Reply | Awaitable[Reply | None] | None]
 """Takes the payload of an event, and returns an output in the format of scripts, or None for no opinion."""

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from llxprt_hooks._support.text import missing_extra, without_credentials
-from llxprt_hooks.core.executors.base import DEFAULT_MAX_PROCESSES, Executor
+from llxprt_hooks.core.executors.base import DEFAULT_MAX_PROCESSES, Executor, HookRun
 from llxprt_hooks.core.loops import PerLoop
 from llxprt_hooks.core.protocol.headers import hop_headers, timeout_headers
 from llxprt_hooks.process import ProcessSlots, call_blocking, no_fork
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import httpx
 
     from llxprt_hooks.core.engine.results import HookExecutionResult
-    from llxprt_hooks.core.executors.base import HookRun
 
 _FIXED_HEADERS: Final = {
     "content-type": "application/json",

@@ -9,15 +9,15 @@ import asyncio
 import uuid
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import without_credentials
 from llxprt_hooks.core.engine.messages import decode_message, encode_request, read_response
-from llxprt_hooks.core.engine.results import AggregatedHookResult, is_refusal
-from llxprt_hooks.core.executors.base import Executor
+from llxprt_hooks.core.engine.results import AggregatedHookResult, HookExecutionResult, is_refusal
+from llxprt_hooks.core.executors.base import Executor, HookRun
 from llxprt_hooks.core.protocol.headers import hop_headers, timeout_headers
 from llxprt_hooks.fleet.nats_connection import (
     DEFAULT_SUBJECT,
@@ -30,10 +30,6 @@ from llxprt_hooks.fleet.nats_connection import (
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.nats_address import server_problem
 from llxprt_hooks.settings.shape import ArrayOf, Field, FieldProblem, Scalar, shown_addresses
-
-if TYPE_CHECKING:
-    from llxprt_hooks.core.engine.results import HookExecutionResult
-    from llxprt_hooks.core.executors.base import HookRun
 
 log = debug_logger("runner")
 

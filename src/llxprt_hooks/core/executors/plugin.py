@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from llxprt_hooks.core.executors.base import Executor
+from llxprt_hooks.core.executors.base import Executor, HookRun
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.shape import Field, Scalar
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.results import HookExecutionResult
-    from llxprt_hooks.core.executors.base import HookRun
 
 
 class PluginExecutor(Executor[str]):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from llxprt_hooks._support.json_codec import write_json
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.stamps import timestamp
-from llxprt_hooks.core.engine.observer import HookObserver
+from llxprt_hooks.core.engine.observer import EventEnded, HookObserver
 from llxprt_hooks.fleet.audit.record import Record, event_record, execution_record
 from llxprt_hooks.fleet.audit.recording import is_recording
 from llxprt_hooks.process import call_blocking
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from llxprt_hooks.core.engine.observer import EventEnded
     from llxprt_hooks.core.engine.results import HookExecutionResult
 
 log = debug_logger("log")

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 from llxprt_hooks._support.json_codec import write_json
 from llxprt_hooks._support.stamps import new_id
 from llxprt_hooks.core.engine.reporting import LOGGED_TEXT
-from llxprt_hooks.core.engine.results import HookStageError, is_asked, is_blocked
+from llxprt_hooks.core.engine.results import HookExecutionResult, HookStageError, is_asked, is_blocked
 from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
-from llxprt_hooks.events import Effect
+from llxprt_hooks.events import Effect, EventSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from llxprt_hooks.core.engine.observer import EventEnded
-    from llxprt_hooks.core.engine.results import HookExecutionResult
     from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
-    from llxprt_hooks.events import EventSpec
 
 Record = dict[str, Any]
 

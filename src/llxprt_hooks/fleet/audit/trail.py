@@ -27,7 +27,7 @@ from llxprt_hooks.core.engine.observer import HookObserver
 from llxprt_hooks.core.protocol.caller import asking_agent
 from llxprt_hooks.fleet.audit.chain import Chain
 from llxprt_hooks.fleet.audit.content import ContentHashes
-from llxprt_hooks.fleet.audit.record import execution_record
+from llxprt_hooks.fleet.audit.record import Record, execution_record
 from llxprt_hooks.fleet.audit.signing import signer
 from llxprt_hooks.fleet.audit.spool import Sent, SpoolFile, spool_folder
 from llxprt_hooks.fleet.audit.stream import AuditStream
@@ -36,7 +36,6 @@ from llxprt_hooks.process import call_blocking
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.results import HookExecutionResult
-    from llxprt_hooks.fleet.audit.record import Record
     from llxprt_hooks.settings.audit import AuditRule
 
 log = debug_logger("audit")

@@ -17,13 +17,12 @@ from llxprt_hooks._support.http_server import LOOPBACK_NAMES, Server, is_own_hos
 from llxprt_hooks._support.json_codec import read_json, write_json
 from llxprt_hooks.core.engine.results import AggregatedHookResult, HookStageError, is_refusal
 from llxprt_hooks.core.protocol.headers import HOPS_HEADER, TIMEOUT_HEADER
-from llxprt_hooks.fleet.serve.worker import MAX_MESSAGE
+from llxprt_hooks.fleet.serve.worker import MAX_MESSAGE, PolicyWorker
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from llxprt_hooks.fleet.serve.nats_front import NatsFront
-    from llxprt_hooks.fleet.serve.worker import PolicyWorker
 
 MAX_CONNECTIONS: Final = 2048
 """At once, the idle ones too. The requests of more are refused."""

@@ -21,6 +21,7 @@ from langchain.agents.middleware.types import (
     ToolCallRequest,
     hook_config,
 )
+from langchain.agents.middleware.types import ModelCallResult as Answer
 from langchain.agents.structured_output import StructuredOutputError
 from langchain.chat_models import init_chat_model
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, RemoveMessage, ToolMessage
@@ -31,7 +32,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command, interrupt
 
 from llxprt_hooks.core import loops
-from llxprt_hooks.core.calls.approval import NobodyToAsk
+from llxprt_hooks.core.calls.approval import ApprovalRequest, NobodyToAsk
 from llxprt_hooks.core.calls.turn import session_started
 from llxprt_hooks.core.engine.session import Session
 from llxprt_hooks.core.protocol.tool_result import ToolResult
@@ -51,12 +52,10 @@ from llxprt_hooks.integrations.unsupported import lost_effects
 from llxprt_hooks.model.access import field
 
 if TYPE_CHECKING:
-    from langchain.agents.middleware.types import ModelCallResult as Answer
     from langchain_core.language_models import BaseChatModel
     from langgraph.runtime import Runtime
 
     from llxprt_hooks.config import Config
-    from llxprt_hooks.core.calls.approval import ApprovalRequest
     from llxprt_hooks.core.calls.model_call import HookedModelCall, ModelCallResult
     from llxprt_hooks.model import Restriction
 

@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool
 from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import as_list, field
 from llxprt_hooks.model.anthropic_messages import SAMPLING, AnthropicMessagesTranslator
-from llxprt_hooks.model.format import TranslationError
+from llxprt_hooks.model.format import HookToolConfig, LLMToolCall, TranslationError
 from llxprt_hooks.model.full_view import Seen, ToolOutput
 from llxprt_hooks.model.json_api import arguments_text, output_text, with_output_text
 from llxprt_hooks.model.messages import Choice, MessageTranslator, expected, usage
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from langchain_core.messages.ai import UsageMetadata
 
     from llxprt_hooks.model.conversation import CallKeys, Turn
-    from llxprt_hooks.model.format import HookToolConfig, LLMToolCall
 
 Request: TypeAlias = ModelRequest[Any]
 

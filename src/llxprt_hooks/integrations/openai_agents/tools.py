@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from agents import ApplyPatchTool, ComputerTool, CustomTool, FunctionTool, LocalShellTool, ShellTool
+from agents import ApplyPatchTool, ComputerTool, CustomTool, FunctionTool, LocalShellTool, ShellTool, Tool
 from agents.editor import ApplyPatchResult
 from agents.run_internal.items import function_tool_error_output
 from agents.tool import _SYNC_FUNCTION_TOOL_MARKER, ShellResult, _FailureHandlingFunctionToolInvoker
@@ -21,7 +21,6 @@ from llxprt_hooks.events import TOOL_EVENTS
 from llxprt_hooks.integrations.base import ToolCallHalves, in_session, json_result, log
 
 if TYPE_CHECKING:
-    from agents import Tool
     from agents.tool_context import ToolContext
 
     from llxprt_hooks.core.protocol.tool_result import ToolResult

@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING, Any
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.messages import ModelMessage, ModelResponse, UserPromptPart
-from pydantic_ai.tools import DeferredToolRequests
+from pydantic_ai.tools import DeferredToolRequests, RunContext
 
-from llxprt_hooks.core.calls.approval import NobodyToAsk
+from llxprt_hooks.core.calls.approval import ApprovalRequest, NobodyToAsk
 from llxprt_hooks.core.calls.model_call import ModelCallResult
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.integrations.approvals import question_about
+from llxprt_hooks.integrations.approvals import OpenQuestions, question_about
 from llxprt_hooks.integrations.pydantic_ai.translator import MARK, mapping
 
 if TYPE_CHECKING:
-    from pydantic_ai.tools import RunContext
-
-    from llxprt_hooks.core.calls.approval import ApprovalRequest
     from llxprt_hooks.core.calls.turn import TurnEnd, TurnStart
-    from llxprt_hooks.integrations.approvals import OpenQuestions
 
 ASKED_BEFORE = {
     HookEventName.BEFORE_TOOL: '`permissionDecision: "allow"` comes too late for a tool that requires approval, since '

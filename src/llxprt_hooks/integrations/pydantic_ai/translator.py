@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeGuard, cast
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeGuard, cast
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -23,16 +23,12 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings, ToolOrOutput
 
 from llxprt_hooks.model import answers
-from llxprt_hooks.model.conversation import Turn
-from llxprt_hooks.model.format import TranslationError
+from llxprt_hooks.model.conversation import CallKeys, Turn
+from llxprt_hooks.model.format import HookToolConfig, LLMToolCall, TranslationError
 from llxprt_hooks.model.full_view import Seen, ToolOutput
 from llxprt_hooks.model.json_api import arguments_of, output_text, with_output_text
 from llxprt_hooks.model.messages import Choice, MessageTranslator, expected, usage
 from llxprt_hooks.model.translator import USUAL_SETTINGS
-
-if TYPE_CHECKING:
-    from llxprt_hooks.model.conversation import CallKeys
-    from llxprt_hooks.model.format import HookToolConfig, LLMToolCall
 
 ToolChoice: TypeAlias = str | list[str] | ToolOrOutput
 ResolveModel: TypeAlias = Callable[[str], Model]

@@ -14,11 +14,9 @@ import os
 import re
 import struct
 import warnings
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
 
 CACHE_FOLDER: Final = "__pycache__"
 SUFFIX: Final = ".pyc"

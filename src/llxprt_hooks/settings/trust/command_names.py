@@ -13,13 +13,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from llxprt_hooks.process.shell.command_line import PROJECT_DIR_REFERENCE
 from llxprt_hooks.process.shell.words import INTERPRETERS, without_written
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 MAX_EXPANSIONS: Final = 1000
 """Maximum number of words that the braces in one word may expand to; a hostile command could have any number."""

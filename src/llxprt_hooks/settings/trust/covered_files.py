@@ -17,10 +17,11 @@ import re
 import stat
 import time
 from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.process.shell.direct_exec import is_executable
@@ -31,9 +32,6 @@ from llxprt_hooks.settings.trust.byte_code import SUFFIX as BYTE_CODE
 from llxprt_hooks.settings.trust.command_names import CommandNames, ScriptsError, without_quotes
 from llxprt_hooks.settings.trust.imports import MAX_SOURCE, SHADOWING, Import, imports_of
 from llxprt_hooks.settings.trust.started import NamedFiles, files_of
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 STATE_FOLDER: Final = "state"
 """Below ``.llxprt/``: what hooks write. It is not part of the approval."""

@@ -7,18 +7,14 @@ import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from llxprt_hooks.settings.definitions import HookSet, read_definitions, read_hook
 from llxprt_hooks.settings.foreign import NATIVE
 from llxprt_hooks.settings.hook_entries import HookEntry, hook_entries
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.settings.schema import fields_of_type
-from llxprt_hooks.settings.shape import shown_addresses
-
-if TYPE_CHECKING:
-    from llxprt_hooks.settings.shape import Field
-
+from llxprt_hooks.settings.shape import Field, shown_addresses
 
 VERSION: Final = 3
 """Part of every fingerprint. A higher number ends all approvals, because they covered less."""

@@ -5,17 +5,14 @@ The approved settings count as well as the present ones, because the change may 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Container, Iterator, Mapping
+from typing import Any, Final
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.definitions import read_hook
 from llxprt_hooks.settings.hook_entries import HookEntry, hook_entries
 from llxprt_hooks.settings.hook_fields import DISABLED_LISTS, ENABLING_KEYS, FULL
 from llxprt_hooks.settings.schema import OBSERVE, settings_executor
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
 
 BLOCKING_EVENTS: Final = tuple(event for event in HookEventName if event.spec.can_block)
 _IF_ACTING: Final = tuple(event for event in HookEventName if event.spec.acting.can_block)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 MAX_SOURCE: Final = 1024 * 1024
 """Larger scripts are not parsed: it would take too long."""

@@ -7,8 +7,9 @@ command, ``files_of`` returns None, and every name in it counts, see ``command_n
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from llxprt_hooks.process.shell.command_line import PROJECT_DIR_VARIABLES
 from llxprt_hooks.process.shell.direct_exec import SHELL_WORDS
@@ -19,17 +20,13 @@ from llxprt_hooks.process.shell.words import (
     OTHER_INTERPRETERS,
     PYTHONS,
     SHELLS,
+    CertainCommand,
     certain_commands,
     is_data_name,
     writes_named,
     writes_next,
 )
 from llxprt_hooks.settings.trust.imports import Import, imports_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from llxprt_hooks.process.shell.words import CertainCommand
 
 _PYTHON: Final = re.compile(PYTHONS)
 _PYTHON_OPTIONS: Final = re.compile(r"-[IEsSuBPbdiOqvx]+")

@@ -11,14 +11,15 @@ exactly these; any change needs approval again.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from llxprt_hooks._support.text import escape_for_terminal, shorten
 from llxprt_hooks.settings.definitions import dialect_of
-from llxprt_hooks.settings.document import read_document
+from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.foreign import DIALECTS, NATIVE
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, Level, absolute_project, settings_file
 from llxprt_hooks.settings.ownership import other_writers
@@ -28,6 +29,7 @@ from llxprt_hooks.settings.trust.covered_files import CoveredFiles
 from llxprt_hooks.settings.trust.fingerprint import (
     FOREIGN,
     VERSION,
+    HookCommand,
     hook_commands,
     hook_fingerprint,
     hook_parts,
@@ -36,12 +38,6 @@ from llxprt_hooks.settings.trust.fingerprint import (
 )
 from llxprt_hooks.settings.trust.held_back import UNKNOWN_GUARDS, guards_of
 from llxprt_hooks.settings.trust.store import NO_APPROVAL, ApprovalRecord, TrustStore, read_text, text_digest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from llxprt_hooks.settings.document import Document
-    from llxprt_hooks.settings.trust.fingerprint import HookCommand
 
 TRUST_VARIABLE: Final = "LLXPRT_TRUST_PROJECT_HOOKS"
 """Set to ``1`` to approve, for one process, the hooks that a project has when the process first looks at it."""

@@ -8,13 +8,13 @@ from itertools import dropwhile, islice, takewhile
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks._support.text import closest
-from llxprt_hooks.commands.validate.entries import Role
+from llxprt_hooks.commands.validate.entries import FileHook, Role
 from llxprt_hooks.commands.validate.rules import Rule
 from llxprt_hooks.commands.validate.shell_syntax import command_error
 from llxprt_hooks.commands.validate.started_programs import MAX_PROGRAMS
-from llxprt_hooks.events import Effect
+from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.process.shell.command_line import PROJECT_DIR_REFERENCE, PROJECT_DIR_VARIABLES
-from llxprt_hooks.process.shell.words import simple_commands
+from llxprt_hooks.process.shell.words import Word, simple_commands
 from llxprt_hooks.settings.extensions import PLACEHOLDER, place_path
 from llxprt_hooks.settings.other_agents import FOREIGN_VARIABLES
 
@@ -22,10 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from llxprt_hooks.commands.validate.diagnostic import Diagnostic
-    from llxprt_hooks.commands.validate.entries import FileHook
     from llxprt_hooks.commands.validate.inspection import Inspection
-    from llxprt_hooks.events import HookEventName
-    from llxprt_hooks.process.shell.words import Word
 
 _IN_SINGLE_QUOTES: Final = re.compile(rf"'({PROJECT_DIR_REFERENCE.pattern}[^']*)'")
 _IN_BRACES: Final = "|".join(map(re.escape, FOREIGN_VARIABLES))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from llxprt_hooks.commands.validate.entries import Role, SettingsFile, is_bare_hook
 from llxprt_hooks.commands.validate.rules import Rule
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.settings import Kind, Node
+from llxprt_hooks.settings import Kind, Member, Node
 from llxprt_hooks.settings.did_you_mean import (
     COMMENTS,
     KEY_ADVICE,
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.commands.validate.diagnostic import Diagnostic
     from llxprt_hooks.commands.validate.inspection import Inspection
-    from llxprt_hooks.settings import Member
 
 _SHAPES: Final = {Role.EXTENSION: EXTENSION_HOOKS, Role.MANIFEST: MANIFEST}
 

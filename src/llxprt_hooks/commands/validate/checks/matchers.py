@@ -13,14 +13,13 @@ from regress import Regex, RegressError
 from llxprt_hooks._support.text import closest
 from llxprt_hooks.commands.validate.diagnostic import Diagnostic
 from llxprt_hooks.commands.validate.rules import Rule
-from llxprt_hooks.events import MatchKind
+from llxprt_hooks.events import HookEventName, MatchKind
 from llxprt_hooks.settings.matcher import compile_matcher, is_for_all, trimmed
 from llxprt_hooks.settings.other_agents import CLAUDE_TOOLS
 
 if TYPE_CHECKING:
     from llxprt_hooks.commands.validate.entries import FileGroup
     from llxprt_hooks.commands.validate.inspection import Inspection
-    from llxprt_hooks.events import HookEventName
     from llxprt_hooks.settings import Node
 
 _ANYTHING: Final = (".*", ".+", "^.*$", "^.+$")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from llxprt_hooks._support.text import shorten
 from llxprt_hooks.commands.validate.checks.commands import exit_two_advice
 from llxprt_hooks.commands.validate.diagnostic import Diagnostic, diagnostic_at
-from llxprt_hooks.commands.validate.entries import Role
+from llxprt_hooks.commands.validate.entries import FileHook, Role
 from llxprt_hooks.commands.validate.rules import Rule
 from llxprt_hooks.commands.validate.started_programs import Script, scripts
 from llxprt_hooks.events import HookEventName
@@ -18,7 +18,6 @@ from llxprt_hooks.settings.trust.started import files_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from llxprt_hooks.commands.validate.entries import FileHook
     from llxprt_hooks.commands.validate.inspection import Inspection
 
 _LINE: Final = r"^(?![ \t]*(?:\#|//|trap[ \t]))[^\n]*?"

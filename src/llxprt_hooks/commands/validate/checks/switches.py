@@ -22,13 +22,12 @@ from llxprt_hooks.settings.ownership import other_writers
 from llxprt_hooks.settings.trust.command_names import ScriptsError
 from llxprt_hooks.settings.trust.covered_files import CoveredFiles
 from llxprt_hooks.settings.trust.notices import unread_documents
-from llxprt_hooks.settings.trust.status import TRUST_VARIABLE, TrustState, ignored_approval, trust_status
+from llxprt_hooks.settings.trust.status import TRUST_VARIABLE, TrustState, TrustStatus, ignored_approval, trust_status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from llxprt_hooks.commands.validate.inspection import Inspection
-    from llxprt_hooks.settings.trust.status import TrustStatus
 
 _SWITCH, *_OTHER_SPELLINGS = ENABLING_KEYS
 
