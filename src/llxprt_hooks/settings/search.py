@@ -8,10 +8,11 @@ compared by the engine, so that only the structure of an expression is read here
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from regress import Regex, RegressError
 
@@ -23,10 +24,9 @@ _FEW: Final = 1_000_000
 """Ways to match that the engine may try: where to start, how often to repeat, which alternative to take."""
 _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
 
-_MAX_STEPS: Final = 200_000
-_MAX_SIZE: Final = 5_000
-"""Limits of a search: the visits, and the parts of an expression when ``{n}`` has been written out. Beyond either the
-answer is yes, because a hook that runs once too often does no harm, and a guard that does not run does."""
+_MAX_VISITS: Final = 200_000
+"""The limit of a search. Beyond it the answer is yes, because a hook that runs once too often does no harm, and a guard
+that does not run does."""
 
 _ATOM: Final = re.compile(
     r"\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u[\da-fA-F]{4}|u\{[\da-fA-F]+\}|x[\da-fA-F]{2}"
@@ -65,155 +65,108 @@ def searching(pattern: str) -> Callable[[str], bool] | None:
 
 def _search(pattern: str, text: str) -> bool:
     try:
-        return _Search(_program(pattern), text).anywhere()
+        return _is_found(pattern, text)
     except (_TooComplexError, RecursionError):
         log.warning("the matcher `%s` cannot be compared in time, and counts as one that matches", pattern)
         return True
+
+
+def _is_found(pattern: str, text: str) -> bool:
+    return bool(_Search(text).ends(_read(pattern), set(range(len(text) + 1)), 1))
+
+
+@lru_cache(maxsize=256)
+def _read(pattern: str) -> _Part:
+    return _Reader(pattern).read()
 
 
 class _TooComplexError(Exception):
     """An answer would take too long."""
 
 
-@lru_cache(maxsize=256)
-def _program(pattern: str) -> _Program:
-    program = _Program()
-    program.start = _Reader(pattern).read().compile(program, program.add(_Step(_END)), 1)
-    return program
-
-
-# A program is a graph of steps; a number is the place of a step in it.
-
-_END, _CHARACTER, _ASSERTION, _FORK, _LOOK = range(5)
-
-
-class _Step(NamedTuple):
-    kind: int
-    next: int = 0
-    other: int = 0
-    """A fork's other way, or the start of what is looked for."""
-    forward: int = 1
-    """1, or -1 in what must come before a position."""
-    negated: bool = False
-    test: Callable[..., bool] = bool
-
-
-class _Program:
-    def __init__(self) -> None:
-        self.steps: list[_Step] = []
-        self.start = 0
-
-    def add(self, step: _Step) -> int:
-        if len(self.steps) >= _MAX_SIZE:
-            raise _TooComplexError
-        self.steps.append(step)
-        return len(self.steps) - 1
-
-
 class _Search:
-    def __init__(self, program: _Program, text: str) -> None:
-        self._program = program
-        self._text = text
-        self._left = _MAX_STEPS
-        self._looked: dict[tuple[int, int], bool] = {}
+    """A search in one text."""
 
-    def anywhere(self) -> bool:
-        return self._reaches_end([(self._program.start, at) for at in range(len(self._text) + 1)])
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.looked: dict[tuple[_Part, int], bool] = {}
+        self._left = _MAX_VISITS
 
-    def _reaches_end(self, places: list[tuple[int, int]]) -> bool:
-        text, steps, seen = self._text, self._program.steps, set(places)
-        while places:
-            self._left -= 1
-            if self._left < 0:
-                raise _TooComplexError
-            number, at = places.pop()
-            step = steps[number]
-            if step.kind == _END:
-                return True
-            found: tuple[tuple[int, int], ...] = ()
-            if step.kind == _CHARACTER:
-                index = at if step.forward > 0 else at - 1
-                if 0 <= index < len(text) and step.test(text[index]):
-                    found = ((step.next, at + step.forward),)
-            elif step.kind == _FORK:
-                found = ((step.next, at), (step.other, at))
-            elif step.test(text, at) if step.kind == _ASSERTION else self._looks(step.other, at) != step.negated:
-                found = ((step.next, at),)
-            for place in found:
-                if place not in seen:
-                    seen.add(place)
-                    places.append(place)
-        return False
-
-    def _looks(self, start: int, at: int) -> bool:
-        if (start, at) not in self._looked:
-            self._looked[start, at] = self._reaches_end([(start, at)])
-        return self._looked[start, at]
+    def ends(self, part: _Part, starts: set[int], forward: int) -> set[int]:
+        """Return where matches of a part end that start at these positions. Backward, -1, where they start."""
+        self._left -= 1 + len(starts)
+        if self._left < 0:
+            raise _TooComplexError
+        return part.ends(self, starts, forward) if starts else starts
 
 
-class _Node:
-    """A part of an expression. This one is a single character or an assertion."""
+class _Part:
+    """A part of an expression. This one is a single character."""
 
-    def __init__(self, kind: int = _CHARACTER, test: Callable[..., bool] = bool) -> None:
-        self._kind = kind
+    def __init__(self, test: Callable[..., bool]) -> None:
         self._test = test
 
-    def compile(self, program: _Program, following: int, forward: int) -> int:
-        return program.add(_Step(self._kind, following, forward=forward, test=self._test))
+    def ends(self, search: _Search, starts: set[int], forward: int) -> set[int]:
+        text, before = search.text, min(forward, 0)
+        there = (at for at in starts if 0 <= at + before < len(text))
+        return {at + forward for at in there if self._test(text[at + before])}
 
 
-class _Sequence(_Node):
-    def __init__(self, parts: list[_Node]) -> None:
+class _Assertion(_Part):
+    def ends(self, search: _Search, starts: set[int], forward: int) -> set[int]:
+        return {at for at in starts if self._test(search.text, at)}
+
+
+class _Sequence(_Part):
+    def __init__(self, parts: list[_Part]) -> None:
         self._parts = parts
 
-    def compile(self, program: _Program, following: int, forward: int) -> int:
-        for part in self._parts[::-forward]:
-            following = part.compile(program, following, forward)
-        return following
+    def ends(self, search: _Search, starts: set[int], forward: int) -> set[int]:
+        for part in self._parts[::forward]:
+            starts = search.ends(part, starts, forward)
+        return starts
 
 
 class _Choice(_Sequence):
-    def compile(self, program: _Program, following: int, forward: int) -> int:
-        first, *others = (part.compile(program, following, forward) for part in self._parts)
-        for other in others:
-            first = program.add(_Step(_FORK, first, other))
-        return first
+    def ends(self, search: _Search, starts: set[int], forward: int) -> set[int]:
+        return set().union(*(search.ends(part, starts, forward) for part in self._parts))
 
 
-class _Repetition(_Sequence):
-    def __init__(self, part: _Node, least: int, most: int | None) -> None:
-        super().__init__([part])
-        self._least, self._most = least, most
+class _Repetition(_Part):
+    def __init__(self, part: _Part, least: int, most: float) -> None:
+        self._part, self._least, self._most = part, least, most
 
-    def compile(self, program: _Program, following: int, forward: int) -> int:
-        part = self._parts[0]
-        if self._most is None:
-            loop = program.add(_Step(_FORK, following, following))
-            program.steps[loop] = _Step(_FORK, part.compile(program, loop, forward), following)
-            following = loop
-        else:
-            after = following
-            for _ in range(self._most - self._least):
-                following = program.add(_Step(_FORK, part.compile(program, following, forward), after))
+    def ends(self, search: _Search, starts: set[int], forward: int) -> set[int]:
+        before: set[int] | None = None
         for _ in range(self._least):
-            following = part.compile(program, following, forward)
-        return following
+            if starts == before:  # so that all further ones are the same
+                break
+            before, starts = starts, search.ends(self._part, starts, forward)
+        found, more = set(starts), self._most - self._least
+        while starts and more > 0:
+            starts = search.ends(self._part, starts, forward) - found
+            found |= starts
+            more -= 1
+        return found
 
 
-class _Look(_Sequence):
-    def __init__(self, part: _Node, *, negated: bool, behind: bool) -> None:
-        super().__init__([part])
-        self._negated, self._forward = negated, -1 if behind else 1
+class _Look(_Part):
+    def __init__(self, part: _Part, *, negated: bool, behind: bool) -> None:
+        self._part, self._negated, self._forward = part, negated, -1 if behind else 1
 
-    def compile(self, program: _Program, following: int, forward: int) -> int:
-        start = super().compile(program, program.add(_Step(_END)), self._forward)
-        return program.add(_Step(_LOOK, following, start, negated=self._negated))
+    def ends(self, search: _Search, starts: set[int], forward: int) -> set[int]:
+        for at in starts:
+            if (self, at) not in search.looked:
+                search.looked[self, at] = bool(search.ends(self._part, {at}, self._forward))
+        return {at for at in starts if search.looked[self, at] != self._negated}
 
 
-class _BackReference(_Node):
+class _BackReference(_Part):
     """Has no bound: how it matches depends on how something else did."""
 
-    def compile(self, program: _Program, following: int, forward: int) -> int:
+    def __init__(self) -> None: ...
+
+    def ends(self, search: _Search, starts: set[int], forward: int) -> set[int]:
         raise _TooComplexError
 
 
@@ -228,8 +181,8 @@ class _Reader:
         self._groups = len(re.findall(r"\((?!\?)|\(\?<[^=!]", without))
         self._has_names = _NAMED.search(without) is not None
 
-    def read(self) -> _Node:
-        alternatives: list[list[_Node]] = [[]]
+    def read(self) -> _Part:
+        alternatives: list[list[_Part]] = [[]]
         while self._at < len(self._pattern) and self._pattern[self._at] != ")":
             if self._pattern[self._at] == "|":
                 self._at += 1
@@ -238,26 +191,26 @@ class _Reader:
                 alternatives[-1].append(self._quantified(self._part()))
         return _Choice([_Sequence(parts) for parts in alternatives])
 
-    def _quantified(self, part: _Node) -> _Node:
+    def _quantified(self, part: _Part) -> _Part:
         found = _QUANTIFIER.match(self._pattern, self._at)
         if found is None:
             return part
         self._at = found.end()
         sign, least, comma, most = found.groups()
         if sign:
-            return _Repetition(part, int(sign == "+"), 1 if sign == "?" else None)
-        return _Repetition(part, int(least), None if comma and not most else int(most or least))
+            return _Repetition(part, int(sign == "+"), 1 if sign == "?" else math.inf)
+        return _Repetition(part, int(least), math.inf if comma and not most else int(most or least))
 
-    def _part(self) -> _Node:
+    def _part(self) -> _Part:
         pattern, at = self._pattern, self._at
         if group := _GROUP.match(pattern, at):
             return self._group(group)
         if pattern[at] in "^$":
             self._at += 1
-            return _Node(_ASSERTION, _AT_EDGE[pattern[at], "m" in self._flags])
+            return _Assertion(_AT_EDGE[pattern[at], "m" in self._flags])
         if pattern.startswith(("\\b", "\\B"), at):
             self._at += 2
-            return _Node(_ASSERTION, _at_word_edge if pattern[at + 1] == "b" else _not_at_word_edge)
+            return _Assertion(_at_word_edge if pattern[at + 1] == "b" else _not_at_word_edge)
         reference = _BACK_REFERENCE.match(pattern, at)
         if reference and (int(reference[1]) <= self._groups if reference[1] else self._has_names):
             self._at = reference.end()
@@ -265,9 +218,9 @@ class _Reader:
         atom = _ATOM.match(pattern, at)
         assert atom is not None
         self._at = atom.end()
-        return _Node(_CHARACTER, _character(atom[0], self._flags))
+        return _Part(_character(atom[0], self._flags))
 
-    def _group(self, group: re.Match[str]) -> _Node:
+    def _group(self, group: re.Match[str]) -> _Part:
         outside, opening = self._flags, group[0]
         self._flags = "".join(sorted({*outside, *(group[1] or "")} - {*(group[2] or "")}))
         self._at = group.end()
