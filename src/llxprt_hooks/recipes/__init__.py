@@ -7,34 +7,7 @@ with. The installed scripts are standalone: ``bundle`` writes the code that they
 'Blocks writes and commands that hold a key, a token or a password.'
 """
 
-from llxprt_hooks.recipes.catalogue import FIRST_HOOK, NAMES, Recipe, UnknownRecipeError, find_recipe
-from llxprt_hooks.recipes.install import (
-    FileState,
-    Installation,
-    InstallError,
-    PlannedFile,
-    install,
-    plan_installation,
-    plan_user_installation,
-)
-from llxprt_hooks.recipes.tools import ROLES, Tools, not_added, roles_listed, tool_words
+from llxprt_hooks.recipes.catalogue import FIRST_HOOK, NAMES, UnknownRecipeError, find_recipe
+from llxprt_hooks.recipes.tools import ROLES
 
-__all__ = [
-    "FIRST_HOOK",
-    "NAMES",
-    "ROLES",
-    "FileState",
-    "InstallError",
-    "Installation",
-    "PlannedFile",
-    "Recipe",
-    "Tools",
-    "UnknownRecipeError",
-    "find_recipe",
-    "install",
-    "not_added",
-    "plan_installation",
-    "plan_user_installation",
-    "roles_listed",
-    "tool_words",
-]
+__all__ = ["FIRST_HOOK", "NAMES", "ROLES", "UnknownRecipeError", "find_recipe"]

@@ -19,26 +19,20 @@ from llxprt_hooks._support.text import PROSE, escape_for_terminal, plural
 from llxprt_hooks.cli.options import directory_option
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus
-from llxprt_hooks.recipes import (
-    FIRST_HOOK,
-    NAMES,
-    ROLES,
+from llxprt_hooks.recipes.catalogue import FIRST_HOOK, NAMES, Recipe, UnknownRecipeError, find_recipe
+from llxprt_hooks.recipes.install import (
     FileState,
+    Installation,
     InstallError,
-    UnknownRecipeError,
-    find_recipe,
+    PlannedFile,
     install,
-    not_added,
     plan_installation,
     plan_user_installation,
-    roles_listed,
-    tool_words,
 )
+from llxprt_hooks.recipes.tools import ROLES, Tools, not_added, roles_listed, tool_words
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from llxprt_hooks.recipes import Installation, PlannedFile, Recipe, Tools
 
 _MIN_WIDTH = 80
 """Minimum columns for showing events in the list."""
