@@ -125,7 +125,6 @@ def _project(config: pytest.Config, folder: Path) -> Path:
 
 
 def _hooks(config: pytest.Config, project: Path) -> LoadedHooks:
-    """Return the hooks of a project, loaded once."""
     from llxprt_hooks.commands.fire import LoadedHooks
 
     loaded = config.stash.setdefault(_loaded, {})

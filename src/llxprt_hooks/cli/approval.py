@@ -81,7 +81,6 @@ def show_changes(console: Console, status: TrustStatus) -> None:
 
 
 def print_diff(console: Console, lines: Iterable[str]) -> None:
-    """Print the lines of a diff, each escaped."""
     for line in lines:
         style = "bold" if line.startswith(("---", "+++")) else _DIFF_STYLES.get(line[:1], "")
         print_line(console, (escape_for_terminal(line, keep="\t"), style))

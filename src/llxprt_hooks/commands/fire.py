@@ -115,7 +115,6 @@ class Trial:
 
     @property
     def asked(self) -> bool:
-        """Whether a person is asked."""
         return self.result is not None and self.result.is_asked(self.event_name)
 
     @property
@@ -246,7 +245,6 @@ class LoadedHooks:
         return LoadedHooks(self.config, changed)
 
     def plan(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> Trial:
-        """Plan an event without firing it."""
         return self._trial(event_name, hook_input, None)
 
     async def fire(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> Trial:

@@ -202,7 +202,6 @@ class HooksPlugin(Integration, BasePlugin):
         return None
 
     def session_of(self, events: list[Event]) -> Session | None:
-        """Return the session that events come from."""
         runs = [self._runs[event.invocation_id] for event in reversed(events) if event.invocation_id in self._runs]
         return runs[0].session if runs else None
 

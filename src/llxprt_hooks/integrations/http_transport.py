@@ -65,7 +65,6 @@ def hook_transports(client: Any, hooks: ClientHooks) -> None:
 
 
 def is_hooked(client: Any, hooks: ClientHooks) -> bool:
-    """Whether an HTTP client has these hooks."""
     return getattr(client._transport, "hooks", None) is hooks
 
 

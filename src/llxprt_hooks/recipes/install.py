@@ -255,7 +255,6 @@ def _installed(text: str, recipe: Recipe) -> list[HookEntry]:
 
 
 def _keys(hooks: object) -> set[tuple[str, str]]:
-    """Return the event and deduplication key of each hook."""
     found = ((entry.event, read_hook(entry.node)[0]) for entry in hook_entries(hooks))
     return {(event, hook.deduplication_key) for event, hook in found if hook}
 

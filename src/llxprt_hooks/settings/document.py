@@ -31,7 +31,6 @@ class Document:
     _lines: LineIndex = field(repr=False, compare=False)
 
     def problem_at(self, offset: int, message: str) -> Problem:
-        """Return a problem located at an offset of the text."""
         return Problem(self.file, *self._lines.line_and_column(offset), message)
 
     def found(self, node: Node) -> str:

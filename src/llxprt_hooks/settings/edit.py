@@ -82,7 +82,6 @@ def set_disabled(text: str, name: str, disabled: bool) -> str:
 
 
 def _indexes(text: str, path: Sequence[str], item: str) -> list[int]:
-    """Return the indexes of an item in the array at a path."""
     array, _ = _deepest(_root(_or_empty_object(text)), path)
     return [index for index, each in enumerate(array.items) if each.scalar == item]
 

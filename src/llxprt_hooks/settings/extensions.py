@@ -77,7 +77,6 @@ def extension_folders(folder: Path | None) -> tuple[list[Path], Problem | None]:
 
 
 def read_manifest(path: Path) -> Document | Problem | None:
-    """Read the manifest in the folder of an extension."""
     return read_document(path / MANIFESTS[0]) or read_document(path / MANIFESTS[1])
 
 

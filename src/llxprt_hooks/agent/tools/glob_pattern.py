@@ -70,7 +70,6 @@ class GlobPattern:
         return positions
 
     def _after(self, name: str, positions: set[int], *, hidden: bool = False) -> set[int]:
-        """Return the positions in the pattern after one more name."""
         following = set()
         for at in positions:
             if at == len(self._names) or (hidden and not self._names[at].startswith(".")):

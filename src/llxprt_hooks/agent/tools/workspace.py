@@ -106,7 +106,6 @@ class Workspace:
         return escape_name(place.relative_to(self.root).as_posix())
 
     def folder(self, path: str) -> Path:
-        """Resolve the path of an existing folder."""
         place = self.locate(path)
         with self._opened_folder(place):
             return place

@@ -53,7 +53,6 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
 
 
 def _approve(directory: str, status: TrustStatus, *, dry_run: bool, show: bool, yes: bool) -> int:
-    """Show the hooks of one dialect, and approve them."""
     console = stdout_console()
     if status.state is TrustState.NOTHING_TO_TRUST:
         print_line(console, f"{status.project} has no hooks, so there is nothing to approve")

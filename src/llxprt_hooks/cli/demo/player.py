@@ -57,7 +57,6 @@ class Player:
         self._summary: list[tuple[str, str, str]] = []
 
     async def play(self, scene: Scene, place: str) -> None:
-        """Play one scene, as a conversation of its own."""
         print_line(self._console)
         self._print((f"{place} {scene.effect.upper()}", "bold green"), (f": {scene.caption}", "bold"))
         self._print(f"> {scene.prompt}")

@@ -60,7 +60,6 @@ class Outcome:
 
     @property
     def blocked(self) -> bool:
-        """Whether the event is blocked."""
         return self.decision is Decision.BLOCK
 
     @property
@@ -70,7 +69,6 @@ class Outcome:
 
     @property
     def asked(self) -> bool:
-        """Whether a person is asked."""
         return self.decision is Decision.ASK
 
     @classmethod
@@ -288,7 +286,6 @@ def complete_input(event: HookEventName, fields: Mapping[str, Any]) -> dict[str,
 
 
 def why_no_hook_ran(trial: Trial, name: str | None) -> str:
-    """Return why no hook ran, hook by hook."""
     considered = [hook for hook in trial.plan if name in (None, hook.definition.config.identity)]
     if not considered:
         which = f"no hook is called {name}" if name and trial.plan else f"no hook is configured for {trial.event_name}"

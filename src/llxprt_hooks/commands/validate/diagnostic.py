@@ -36,7 +36,6 @@ class Source:
         return self._index.line_and_column(offset)
 
     def line(self, number: int) -> str:
-        """Return a line without its line ending."""
         return self._lines[number - 1] if number <= len(self._lines) else ""
 
     @cached_property
@@ -120,7 +119,6 @@ def diagnostic_at(source: Source, rule: Rule, start: int, end: int, message: str
 
 
 def diagnostic_of_file(file: Path, rule: Rule, message: str, fix: str) -> Diagnostic:
-    """Return a diagnostic for a file as a whole."""
     return Diagnostic(rule, file, 1, 1, 1, 1, message=_shortened(message), fix=fix, text="")
 
 

@@ -252,7 +252,6 @@ class FileHook:
 
     @property
     def blocks_on_failure(self) -> bool:
-        """Whether a failure of the hook blocks its event."""
         return bool(self.config and self.config.blocks_on_failure and self.spec and self.spec.can_block)
 
     @property

@@ -36,7 +36,6 @@ _MAX_EFFECT_LENGTH: Final = 100
 def execution_record(
     result: HookExecutionResult, ended: str, project: str, *, session_id: str = "", payloads: bool
 ) -> Record:
-    """Return the record of one hook's run."""
     failed = result.error is not None
     execution = result.to_dict(LOGGED_TEXT)
     del execution["output"], execution["observed"]  # may repeat the payload; the effects are recorded below

@@ -31,7 +31,6 @@ _TOO_LARGE: Final = 10054
 
 
 def stream_subject(stream: str, agent: str) -> str:
-    """Return the subject of an agent's records."""
     return f"{stream}.{agent}"
 
 

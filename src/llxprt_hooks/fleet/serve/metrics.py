@@ -58,7 +58,6 @@ class Metrics:
 
 
 def outcome(event: str, result: AggregatedHookResult) -> str:
-    """Return the result of an event in one word."""
     output = result.final_output
     if event != UNKNOWN and result.is_blocked(HookEventName(event)):
         return "blocked"

@@ -162,7 +162,6 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
     # Tools.
 
     def wrap_tool_call(self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Any]) -> Any:
-        """Run the hooks around a tool call."""
         if not self._is_hooked(request):
             return handler(request)
         return loops.drive(self._run_tool(request, _awaitable(handler)))
@@ -170,7 +169,6 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
     ) -> Any:
-        """Run the hooks around a tool call."""
         if not self._is_hooked(request):
             return await handler(request)
         return await self._run_tool(request, handler)
@@ -216,7 +214,6 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
     # Models.
 
     def wrap_model_call(self, request: Request, handler: Callable[[Request], ModelResponse[Any]]) -> Answer[Any]:
-        """Run the hooks around a model call."""
         if not self._concerns(request):
             return handler(request)
         return loops.drive(self._call_model(request, _awaitable(handler)))
@@ -224,7 +221,6 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
     async def awrap_model_call(
         self, request: Request, handler: Callable[[Request], Awaitable[ModelResponse[Any]]]
     ) -> Answer[Any]:
-        """Run the hooks around a model call."""
         if not self._concerns(request):
             return await handler(request)
         return await self._call_model(request, handler)

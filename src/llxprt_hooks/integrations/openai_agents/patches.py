@@ -280,7 +280,6 @@ async def _cleared(options: dict[str, Any]) -> dict[str, Any]:
 def _next_input(
     result: RunResult, prompt: str, options: dict[str, Any], *, cleared: bool
 ) -> tuple[Any, dict[str, Any]]:
-    """Return the input and the options with which a run continues."""
     if options.get("session") is not None or options.get("conversation_id") is not None or cleared:
         return prompt, options
     if options.get("previous_response_id") is not None and result.last_response_id is not None:

@@ -426,7 +426,6 @@ _HOOKED: dict[type[Any], Callable[[Any, OpenAIAgentsHooks], None]] = {
 
 
 def _given(**arguments: Any) -> dict[str, Any]:
-    """Return the arguments that are set."""
     return {name: value for name, value in arguments.items() if value is not None}
 
 

@@ -305,7 +305,6 @@ def _is_text(item: Any) -> bool:
 
 
 def text_of_content(content: Any) -> str:
-    """Return the texts of a prompt."""
     items = [content] if isinstance(content, str) else content or ()
     return "".join(item if isinstance(item, str) else item.content for item in items if _is_text(item))
 

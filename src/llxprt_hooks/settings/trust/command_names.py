@@ -159,7 +159,6 @@ def starts_pattern(command: str) -> bool:
 
 
 def without_quotes(command: str) -> str:
-    """Return a command without its quoting, as one text."""
     return _QUOTING.sub("", command)
 
 

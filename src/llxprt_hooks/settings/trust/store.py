@@ -73,7 +73,6 @@ class TrustStore:
 
     @property
     def texts(self) -> ApprovedTexts:
-        """The text of what was approved."""
         return ApprovedTexts(self.file.with_name(TEXTS_NAME))
 
     def approval(self, project: Path) -> ApprovalRecord:
@@ -88,7 +87,6 @@ class TrustStore:
     def approve(
         self, project: Path, fingerprint: str, approval: ApprovalRecord = NO_APPROVAL, texts: Iterable[bytes] = ()
     ) -> None:
-        """Record an approval, replacing an earlier one."""
         make_private_folder(self.file.parent)
         if objection := folder_writers(self.file):
             raise PermissionError(errno.EPERM, f"{objection}, so approvals there do not count")
@@ -196,7 +194,6 @@ class ApprovedTexts:
         return read_text(self.folder / digest, digest) if digest.isalnum() else None
 
     def keep(self, texts: Iterable[bytes]) -> None:
-        """Add texts."""
         make_private_folder(self.folder)
         for text in texts:
             digest = text_digest(text)
@@ -204,7 +201,6 @@ class ApprovedTexts:
                 write_atomically(self.folder / digest, text, mode=0o600)
 
     def prune(self, needed: Container[str]) -> None:
-        """Delete all other texts."""
         with suppress(OSError):  # it only takes up space
             for file in self.folder.iterdir():
                 if file.name not in needed:

@@ -226,7 +226,6 @@ class Judge:
         return first(self.program([each for word in words for each in braces(word)]) for words in chosen)
 
     def program(self, words: list[str]) -> str | None:
-        """Judge a program with its arguments."""
         words = list(words)
         if not words:
             return None
