@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 from llxprt_hooks.recipes.collection.parts.call_paths import paths_in
+from llxprt_hooks.recipes.collection.parts.fail_closed import decide
 from llxprt_hooks.recipes.collection.parts.project_approval import is_approved
 
 MODE = os.environ.get("TEST_FIRST", "exists")
@@ -85,41 +86,33 @@ def is_changed(path: str, project: str) -> bool:
     return done.returncode != 0 or bool(done.stdout.strip())
 
 
-def main() -> None:
-    call = json.loads(sys.stdin.buffer.read())
-    project = os.path.realpath(call["cwd"])
-    for given in paths_in(call["tool_input"], project):
-        if not (given.lower().endswith(".rs") and "#[test]" in json.dumps(call["tool_input"])):  # tests beside the code
-            check(given, project)
-
-
-def check(given: str, project: str) -> None:
-    """Block the call if this file needs a test first."""
+def reason_to_block(given: str, project: str) -> str | None:
+    """Why this file needs a test first, or None."""
     path = os.path.relpath(os.path.realpath(os.path.join(project, given)), project)
     names = wanted_tests(path)
     if not names or path.startswith("..") or EXEMPT.search(path) or IS_TEST.search(path):
-        return
+        return None
     tests = list(existing(names, project))
     if not tests:
-        print(
-            f"Test first: there is no test for {path}. Write one, for example {names[0]}, run it and see it fail. "
-            "Then repeat this change.",
-            file=sys.stderr,
+        return (
+            f"there is no test for {path}. Write one, for example {names[0]}, run it and see it fail. "
+            "Then repeat this change."
         )
-        sys.exit(2)
     if MODE == "changed" and not any(is_changed(test, project) for test in tests):
         shown = ", ".join(os.path.relpath(test, project) for test in tests[:3])
-        print(
-            f"Test first: {shown} has not changed since the last commit. Add a test for this change, run it and see "
-            "it fail. Then repeat this change.",
-            file=sys.stderr,
+        return (
+            f"{shown} has not changed since the last commit. Add a test for this change, run it and see it fail. "
+            "Then repeat this change."
         )
-        sys.exit(2)
+    return None
+
+
+def main() -> str | None:
+    call = json.loads(sys.stdin.buffer.read())
+    project, has_tests = os.path.realpath(call["cwd"]), "#[test]" in json.dumps(call["tool_input"])  # beside the code
+    paths = [path for path in paths_in(call["tool_input"], project) if not (path.lower().endswith(".rs") and has_tests)]
+    return next(filter(None, (reason_to_block(path, project) for path in paths)), None)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        sys.stderr.buffer.write(f"Test first: this call cannot be checked ({type(error).__name__}).".encode())
-        sys.exit(2)
+    decide(main, "Test first: {}")
