@@ -15,10 +15,11 @@ from agents.run_internal.items import function_tool_error_output
 from agents.tool import _SYNC_FUNCTION_TOOL_MARKER, ShellResult, _FailureHandlingFunctionToolInvoker
 
 from llxprt_hooks._support.awaitables import resolve
-from llxprt_hooks._support.json_codec import read_arguments, repeated_key
+from llxprt_hooks._support.json_codec import repeated_key
 from llxprt_hooks.core.engine.session import Session, current_session
 from llxprt_hooks.events import TOOL_EVENTS
 from llxprt_hooks.integrations.base import ToolCallHalves, in_session, json_result, log
+from llxprt_hooks.integrations.client import json_object
 
 if TYPE_CHECKING:
     from agents.tool_context import ToolContext
@@ -305,7 +306,7 @@ class _Invocation:
                 return self._run(context, given)
             if changed is None:  # a tool that reads the text itself may take the value that hooks have not seen
                 changed = arguments_of(given)
-            if not isinstance(self._tool, CustomTool) and _json_object(given) is None:
+            if not isinstance(self._tool, CustomTool) and json_object(given.strip()) is None:
                 raise UnreadableArguments(f"The arguments of {self._tool.name} are not a JSON object.")
             context.tool_arguments = _written(self._tool, changed)
             context._function_tool_arguments = None  # those that were read for the approval policy
@@ -431,16 +432,8 @@ def _given(**arguments: Any) -> dict[str, Any]:
 
 def arguments_of(given: str) -> Arguments:
     """Return a call's arguments; text that is not a JSON object is shown under one name."""
-    arguments = _json_object(given)
+    arguments = json_object(given.strip())
     return {"input": given} if arguments is None else arguments
-
-
-def _json_object(given: str) -> Arguments | None:
-    try:
-        arguments = read_arguments(given) if given.strip() else {}
-    except ValueError:
-        return None
-    return arguments if isinstance(arguments, dict) else None
 
 
 def _written(tool: Any, arguments: dict[str, Any]) -> str:
