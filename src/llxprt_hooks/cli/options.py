@@ -80,14 +80,16 @@ def _unknown_event(value: str) -> str:
     return f"Unknown event {value!r}.{guess} Events: {', '.join(HookEventName)}."
 
 
-directory_option = click.option(
-    "-C",
-    "directory",
-    type=click.Path(exists=True, file_okay=False),
-    default=".",
-    metavar="DIR",
-    help="The project folder. Default: the current folder.",
-)
+def _folder_option(name: str, *, resolve_path: bool = False) -> Callable[[Command], Command]:
+    folder = click.Path(exists=True, file_okay=False, resolve_path=resolve_path)
+    return click.option(
+        "-C", name, type=folder, default=".", metavar="DIR", help="The project folder. Default: the current folder."
+    )
+
+
+directory_option = _folder_option("directory")
+
+project_option = _folder_option("project", resolve_path=True)
 
 
 def _ask_for(ctx: click.Context, param: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -135,15 +137,6 @@ def dialect_options(command: Command) -> Command:
     )
     return dialects(plugins(command))
 
-
-project_option = click.option(
-    "-C",
-    "project",
-    type=click.Path(exists=True, file_okay=False, resolve_path=True),
-    default=".",
-    metavar="DIR",
-    help="The project folder. Default: the current folder.",
-)
 
 require_option = click.option(
     "--require-hook",
