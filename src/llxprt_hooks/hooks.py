@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from functools import cached_property, partial, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypedDict, TypeVar, Unpack, overload
 
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks.config import Config, LoadOptions
@@ -59,6 +59,16 @@ FunctionT = TypeVar("FunctionT", bound=HookFunction)
 RequestT = TypeVar("RequestT")
 ResponseT = TypeVar("ResponseT")
 ChunkT = TypeVar("ChunkT")
+
+
+class HookOptions(TypedDict, total=False):
+    """The options of ``Hooks.on``."""
+
+    matcher: str | None
+    name: str | None
+    timeout_ms: float
+    fail_closed: bool
+    threaded: bool
 
 
 class ToolDecorator(Protocol):
@@ -328,28 +338,10 @@ class Hooks:
     # Functions as hooks.
 
     @overload
-    def on(
-        self,
-        event: str,
-        function: FunctionT,
-        *,
-        matcher: str | None = None,
-        name: str | None = None,
-        timeout_ms: float = 60000,
-        fail_closed: bool = False,
-        threaded: bool = False,
-    ) -> FunctionT: ...
+    def on(self, event: str, function: FunctionT, **options: Unpack[HookOptions]) -> FunctionT: ...
     @overload
     def on(
-        self,
-        event: str,
-        function: None = None,
-        *,
-        matcher: str | None = None,
-        name: str | None = None,
-        timeout_ms: float = 60000,
-        fail_closed: bool = False,
-        threaded: bool = False,
+        self, event: str, function: None = None, **options: Unpack[HookOptions]
     ) -> Callable[[FunctionT], FunctionT]: ...
     def on(
         self,
