@@ -119,7 +119,7 @@ class Config:
         self.approver = approver
         """Who decides about a call if a hook that acts asks."""
         self.max_continuations = max_continuations
-        self.metadata = checked_metadata(metadata)
+        self.metadata: Mapping[str, Any] = checked_metadata(metadata)
         """Who asks, in the program's own words: a JSON object for every payload, unless it is empty (D-141)."""
         self.approval_mode = "default"
         """Which calls the program runs without asking: ``default``, ``auto_edit`` or ``yolo``."""

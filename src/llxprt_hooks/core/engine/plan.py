@@ -52,14 +52,10 @@ _MAX_NAME = 200
 class EventConfig(Protocol):
     """What an event needs of a configuration: the base fields of its payload."""
 
-    @property
-    def session_id(self) -> str: ...
-    @property
-    def working_dir(self) -> str: ...
-    @property
-    def transcript_path(self) -> str: ...
-    @property
-    def metadata(self) -> Mapping[str, Any]: ...
+    session_id: str
+    working_dir: str
+    transcript_path: str
+    metadata: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,45 +40,31 @@ class HookSystemNotInitializedError(RuntimeError):
         super().__init__("the hook system is not initialized: await `initialize` before using it")
 
 
-class HookSystemConfig(RegistryConfig, EventConfig, Protocol):
-    """What the engine asks of a configuration."""
+class CallerConfig(RegistryConfig, EventConfig, Protocol):
+    """What the engine and its callers ask of a configuration."""
 
-    @property
-    def message_bus(self) -> MessageBus | None: ...
-    @property
-    def translator(self) -> TranslatorChoice: ...
-    @property
-    def observer(self) -> HookObserver | None: ...
-    @property
-    def output_limit(self) -> int: ...
-    @property
-    def max_processes(self) -> int: ...
+    enable_hooks: bool
+    message_bus: MessageBus | None
+    translator: TranslatorChoice
+    observer: HookObserver | None
+    output_limit: int
+    max_processes: int
+    approver: Approver | None
+    """Who decides about a call if a hook that acts asks."""
+    approval_mode: str
+    """Which calls the program runs without asking, for hooks of dialects that are told."""
+    max_continuations: int
+    """How many turns in a row AfterAgent hooks can make the agent continue."""
+
     @property
     def warm(self) -> bool:
         """Whether waiting interpreters may run Python scripts."""
 
-    @property
-    def approval_mode(self) -> str:
-        """Which calls the program runs without asking, for hooks of dialects that are told."""
-
     def inherited_environment(self, scope: HookScope) -> Mapping[str, str]:
         """What hooks of a scope inherit of this process's environment; the same object while it is unchanged."""
 
-
-class CallerConfig(HookSystemConfig, Protocol):
-    """What calls ask of a configuration: its hook system, if hooks are enabled."""
-
-    @property
-    def enable_hooks(self) -> bool: ...
-    @property
-    def approver(self) -> Approver | None:
-        """Who decides about a call if a hook that acts asks."""
-
-    @property
-    def max_continuations(self) -> int:
-        """How many turns in a row AfterAgent hooks can make the agent continue."""
-
-    def get_hook_system(self) -> HookSystem | None: ...
+    def get_hook_system(self) -> HookSystem | None:
+        """The hook system, if hooks are enabled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +78,7 @@ class HookSystemStatus:
 class HookSystem:
     """One per configuration, shared by all events."""
 
-    def __init__(self, config: HookSystemConfig) -> None:
+    def __init__(self, config: CallerConfig) -> None:
         apply_debug_variable()
         self._config = config
         self._lock = ForkSafeLock()
