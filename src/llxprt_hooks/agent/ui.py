@@ -60,39 +60,44 @@ class ToolState(AgentEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelBlocked(AgentEvent):
+class HookDecision(AgentEvent):
+    """A hook decided something, for a reason."""
+
+    words: ClassVar[str]
+    reason: str
+    hook: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        return self.words.format(self.hook or "a hook") + (f": {self.reason}" if self.reason else "")
+
+
+class ModelBlocked(HookDecision):
     """A hook blocked the model call and supplied no answer instead."""
 
     type: ClassVar[str] = "blocked"
-    reason: str
-    hook: str | None = None
+    words: ClassVar[str] = "the model call was blocked by {}"
 
 
-@dataclass(frozen=True, slots=True)
-class PromptRefused(AgentEvent):
+class PromptRefused(HookDecision):
     """A hook refused the prompt, so that the model did not get it."""
 
     type: ClassVar[str] = "refused"
-    reason: str
-    hook: str | None = None
+    words: ClassVar[str] = "the prompt was refused by {}"
 
 
-@dataclass(frozen=True, slots=True)
-class Continued(AgentEvent):
+class Continued(HookDecision):
     """A hook lets the agent continue, with the reason as its prompt."""
 
     type: ClassVar[str] = "continued"
-    reason: str
-    hook: str | None = None
+    words: ClassVar[str] = "{} lets the agent continue"
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped(AgentEvent):
+class Stopped(HookDecision):
     """A hook stopped the agent."""
 
     type: ClassVar[str] = "stopped"
-    reason: str
-    hook: str | None = None
+    words: ClassVar[str] = "stopped by {}"
 
 
 @dataclass(frozen=True, slots=True)

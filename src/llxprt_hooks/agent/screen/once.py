@@ -22,22 +22,12 @@ from llxprt_hooks.agent.chat import Answer
 from llxprt_hooks.agent.environment import marked_as_agent
 from llxprt_hooks.agent.provider import AgentError
 from llxprt_hooks.agent.scheduler import CallState, CallStatus, RequestedCall
-from llxprt_hooks.agent.ui import (
-    AgentEvent,
-    AnswerText,
-    Continued,
-    ModelBlocked,
-    PromptRefused,
-    Stopped,
-    ToolState,
-    UserInterface,
-    WarningEvent,
-)
+from llxprt_hooks.agent.ui import AgentEvent, AnswerText, HookDecision, Stopped, ToolState, UserInterface, WarningEvent
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.stats import EventTally
 from llxprt_hooks.events import SessionEndReason
 
-_SHOWN = (ModelBlocked, PromptRefused, Continued, Stopped, WarningEvent)
+_SHOWN = (HookDecision, WarningEvent)
 """What is on stderr too if stdout has JSON."""
 _MAX_NAME = 100
 _MAX_ARGUMENTS = 120
@@ -189,12 +179,6 @@ def _line(event: AgentEvent) -> str | None:
     if isinstance(event, ToolState):
         line = _call_line(event.call)
         return f"  {line}" if line else None
-    if isinstance(event, ModelBlocked):
-        return f"llxprt-hooks: the model call was blocked by {event.hook or 'a hook'}: {event.reason}"
-    if isinstance(event, PromptRefused):
-        return f"llxprt-hooks: the prompt was refused by {event.hook or 'a hook'}: {event.reason}"
-    if isinstance(event, Continued):
-        return f"llxprt-hooks: {event.hook or 'a hook'} lets the agent continue: {event.reason}"
-    if isinstance(event, Stopped):
-        return f"llxprt-hooks: stopped by {event.hook or 'a hook'}{f': {event.reason}' if event.reason else ''}"
+    if isinstance(event, HookDecision):
+        return f"llxprt-hooks: {event.sentence}"
     return f"llxprt-hooks: {event.message}" if isinstance(event, WarningEvent) else None

@@ -28,8 +28,7 @@ from llxprt_hooks.agent.ui import (
     AnswerEnd,
     AnswerText,
     Continued,
-    ModelBlocked,
-    PromptRefused,
+    HookDecision,
     Stopped,
     ToolState,
     WarningEvent,
@@ -54,6 +53,10 @@ _ENDINGS: Mapping[CallStatus, tuple[str, str, str]] = {
     CallStatus.CANCELLED: ("✗", "yellow", ""),
 }
 """How the end of a call is shown: the mark, its color, and the text before the outcome."""
+
+
+_DECISIONS: Mapping[type[HookDecision], tuple[str, str]] = {Continued: ("↻", "cyan"), Stopped: ("■", "yellow")}
+"""The mark of what a hook decided, and its color; all others are refusals."""
 
 
 class Screen(HookObserver):
@@ -148,14 +151,8 @@ class Screen(HookObserver):
             self._put_answer(final=True)
         elif isinstance(event, ToolState):
             self._show_call(event.call)
-        elif isinstance(event, ModelBlocked):
-            self.show(_marked("⊘", "red", f"the model call was blocked by {event.hook or 'a hook'}: {event.reason}"))
-        elif isinstance(event, PromptRefused):
-            self.show(_marked("⊘", "red", f"the prompt was refused by {event.hook or 'a hook'}: {event.reason}"))
-        elif isinstance(event, Continued):
-            self.show(_marked("↻", "cyan", f"{event.hook or 'a hook'} lets the agent continue: {event.reason}"))
-        elif isinstance(event, Stopped):
-            self.show(_marked("■", "yellow", f"stopped by {event.hook or 'a hook'}: {event.reason}"))
+        elif isinstance(event, HookDecision):
+            self.show(_marked(*_DECISIONS.get(type(event), ("⊘", "red")), event.sentence))
         elif isinstance(event, WarningEvent):
             self.show(_marked("!", "yellow", excerpt(event.message, _MAX_LINES)))
 
