@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -144,11 +143,11 @@ async def _start_http(
 ) -> tuple[HttpFront | None, asyncio.Task[None] | None]:
     if options is None:
         return None, None
+    from llxprt_hooks._support.http_server import listen
     from llxprt_hooks.fleet.serve.http_front import HttpFront
 
     try:
-        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-        listener = socket.create_server((options.host, options.port), family=family, backlog=2048)
+        listener = listen(options.host, options.port)
     except OSError as error:
         raise ServeError(f"Cannot listen on {options.host}:{options.port}: {error.strerror or error}") from error
     front = HttpFront(
