@@ -44,11 +44,15 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
     reply: dict[str, Any] = {"jsonrpc": "2.0", "id": message.get("id")}
     if "id" not in message or method is None:
         return None
+    if (offer := received.with_name(f"{method.replace('/', '-')}.json")).exists():  # what a test lets it offer
+        return {**reply, "result": json.loads(offer.read_bytes())}
     if method == "tools/list":
         is_last = params.get("cursor") == "2"
         names = ("long",) if is_last else ("data", "free")
         tools = [{"name": name, "inputSchema": {}, "outputSchema": {"type": "object"}} for name in names]
         return {**reply, "result": {"tools": tools} if is_last else {"tools": tools, "nextCursor": "2"}}
+    if method == "notify":
+        send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
     if method == "tasks/result":
         return {**reply, "result": text("the task is done")}
     if method != "tools/call":

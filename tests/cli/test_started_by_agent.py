@@ -17,6 +17,8 @@ COMMANDS = (
     ("trust", "--yes"),
     ("trust",),
     ("untrust",),
+    ("trust", "--mcp", "shop", "--yes"),
+    ("untrust", "--mcp", "shop"),
     ("enable", "off"),
     ("disable", "guard"),
     ("init",),

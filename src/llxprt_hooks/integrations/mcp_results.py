@@ -103,6 +103,11 @@ def refusal(outcome: ToolResult) -> JSON:
     return {"content": [text_block(reason), *map(_note, outcome.additions)], "isError": True}
 
 
+def error_result(reason: str) -> JSON:
+    """Return the result of a call that was not made."""
+    return {"content": [text_block(reason)], "isError": True}
+
+
 def text_block(text: str) -> JSON:
     """Return text as content."""
     return {"type": "text", "text": text}

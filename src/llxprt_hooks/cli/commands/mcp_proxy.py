@@ -26,6 +26,7 @@ from llxprt_hooks.integrations.proxy.mcp_stdio import run_proxy
 from llxprt_hooks.settings.document import ChangedMeanwhileError, rewrite
 from llxprt_hooks.settings.jsonc import JsoncError
 from llxprt_hooks.settings.matcher import is_for_all, trimmed
+from llxprt_hooks.settings.trust.mcp_pins import McpPins
 
 if TYPE_CHECKING:
     from llxprt_hooks.hooks import Hooks
@@ -36,6 +37,7 @@ _CLIENTS = ("claude", "cursor", "vscode")
 @click.command("mcp-proxy", context_settings={"allow_interspersed_args": False})
 @click.option("--server-name", metavar="NAME", help="Hooks see the tools as mcp__NAME__TOOL. Default: as TOOL.")
 @click.option("--alias", "aliases", multiple=True, metavar="TOOL=NAME", help="Hooks see this tool as NAME.")
+@click.option("--pin", is_flag=True, help="Withhold tools whose definition you have not approved. Needs --server-name.")
 @click.option("--install", "client", type=click.Choice(_CLIENTS), help="Add the proxy to a client's configuration.")
 @click.option(
     "--uninstall", "former", type=click.Choice(_CLIENTS), help="Remove the proxy from a client's configuration."
@@ -49,6 +51,7 @@ _CLIENTS = ("claude", "cursor", "vscode")
 def command(
     server_name: str | None,
     aliases: tuple[str, ...],
+    pin: bool,
     client: str | None,
     former: str | None,
     yes: bool,
@@ -68,6 +71,9 @@ def command(
     `llxprt-hooks trust`, not with LLXPRT_TRUST_PROJECT_HOOKS, because clients often do not pass environment variables
     to the proxy.
 
+    With --pin, only tools that you approved with `llxprt-hooks trust --mcp NAME` are listed and can be called. A tool
+    that is new, or whose description, schema or annotations have changed since, waits for your approval.
+
     --install shows the change to the client's configuration as a diff, asks, and keeps a backup. It changes the file
     in the project (.mcp.json, .cursor/mcp.json, .vscode/mcp.json), or the user's if the project has none.
 
@@ -81,6 +87,7 @@ def command(
     Examples:
       llxprt-hooks mcp-proxy -- npx shop-server                     the server, with the hooks of this folder
       llxprt-hooks mcp-proxy -C ~/shop --server-name shop -- npx shop-server
+      llxprt-hooks mcp-proxy --server-name shop --pin -- npx shop-server
       llxprt-hooks mcp-proxy --install claude                       every server that the client starts
       llxprt-hooks mcp-proxy --uninstall claude                     remove it again
     """
@@ -90,8 +97,11 @@ def command(
         return _edit_client(client or former or "", directory, remove=former is not None, ask=not yes)
     if not server:
         raise click.UsageError("Missing the command of the server, as in: llxprt-hooks mcp-proxy -- npx shop-server")
+    if pin and server_name is None:
+        raise click.UsageError("--pin needs --server-name NAME, the name that `llxprt-hooks trust --mcp NAME` takes.")
     hooks = load_hooks(directory, "mcp-proxy", required, allow_unguarded=allow_unguarded)
-    return _run(hooks, server, server_name, dict(map(_alias, aliases)))
+    pins = McpPins(directory, server_name) if pin and server_name is not None else None
+    return _run(hooks, server, server_name, dict(map(_alias, aliases)), pins)
 
 
 def _alias(text: str) -> tuple[str, str]:
@@ -101,9 +111,11 @@ def _alias(text: str) -> tuple[str, str]:
     return tool, name
 
 
-def _run(hooks: Hooks, server: tuple[str, ...], server_name: str | None, aliases: dict[str, str]) -> int:
+def _run(
+    hooks: Hooks, server: tuple[str, ...], server_name: str | None, aliases: dict[str, str], pins: McpPins | None
+) -> int:
     try:
-        status = run_proxy(hooks, server, server_name=server_name, aliases=aliases)
+        status = run_proxy(hooks, server, server_name=server_name, aliases=aliases, pins=pins)
     except OSError as error:
         warn(f"cannot start the MCP server: {server[0]}: {error.strerror}")
         return status_of_failed_start(error)

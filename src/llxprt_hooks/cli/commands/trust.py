@@ -8,6 +8,7 @@ import click
 
 from llxprt_hooks._support.terminal import print_line, print_wrapped, stderr_console, stdout_console
 from llxprt_hooks.cli.approval import approve, approved, is_interactive, show_approval, show_changes
+from llxprt_hooks.cli.mcp_approval import approve_server
 from llxprt_hooks.cli.options import dialect_options, directory_option
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus
@@ -21,10 +22,11 @@ from llxprt_hooks.settings.trust.status import TrustState, TrustStatus, trust_st
 @click.command("trust")
 @click.option("--dry-run", is_flag=True, help="Show what would be approved; approve nothing.")
 @click.option("--show", is_flag=True, help="Show the content of all scripts too.")
+@click.option("--mcp", "server", metavar="NAME", help="Approve what this MCP server offers, not the hooks.")
 @click.option("-y", "--yes", is_flag=True, help="Approve without asking. Required without a terminal.")
 @dialect_options
 @directory_option
-def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
+def command(dry_run: bool, show: bool, server: str | None, yes: bool, directory: str) -> int:
     """Show what the hooks of a project run, and approve them.
 
     The hooks of a project run only after you approve them. The approval covers exactly what is shown. After any change
@@ -35,6 +37,10 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
 
     On a terminal, the command asks you first. Without a terminal, it approves only with --yes.
 
+    With --mcp, shows and approves what an MCP server behind `llxprt-hooks mcp-proxy --pin --server-name NAME` offered
+    last: its tools with their descriptions, schemas and annotations, and its instructions. Invisible characters are
+    made visible, and texts that give a model orders are pointed out. After a change, shows the difference.
+
     An agent must not approve its own hooks: the command refuses if LLXPRT_AGENT=1 is set, or if `llxprt-hooks run` is
     among its parent processes. This stops accidents, not attacks: a command that unsets the variable and detaches
     itself can still approve. Any other program that may run commands as you can approve with --yes. If you have an
@@ -44,8 +50,11 @@ def command(dry_run: bool, show: bool, yes: bool, directory: str) -> int:
     Examples:
       llxprt-hooks trust --dry-run --show
       llxprt-hooks trust -C path/to/project
+      llxprt-hooks trust --mcp shop
     """
     refuse_below_agent()
+    if server is not None:
+        return approve_server(directory, server, dry_run=dry_run, yes=yes)
     dialects = asked_for.get().dialects
     statuses = [trust_status(directory), *(trust_status(directory, name) for name in dialects)]
     present = [each for each in statuses if each.state is not TrustState.NOTHING_TO_TRUST] or statuses[:1]

@@ -45,6 +45,7 @@ _NUMBER_WIDTH: Final = 4
     metavar="NAME",
     help=f"Where the hooks will be used: {', '.join(sorted(UNSUPPORTED))}. Finds events that never fire there.",
 )
+@click.option("--mcp", is_flag=True, help="Check what the MCP servers of the project say to models, not the settings.")
 @directory_option
 @click.pass_context
 def command(
@@ -54,6 +55,7 @@ def command(
     strict: bool,
     tools: tuple[str, ...],
     integration: str | None,
+    mcp: bool,
     directory: str,
 ) -> int:
     """Find mistakes and likely mistakes in hook settings, with location, reason and fix.
@@ -61,6 +63,9 @@ def command(
     Without FILE, checks all files that apply to the project: its own .llxprt/settings.json, the user's and the
     system's settings, and the hooks of the user's extensions. With FILE, checks only that file. A file in a folder
     .llxprt belongs to the project around it, unless -C names another.
+
+    With --mcp, checks what MCP servers behind `llxprt-hooks mcp-proxy --pin` offered last, and warns about orders to
+    models, invisible characters and tools with the same name.
 
     No hook is run: shells only check the syntax of commands and scripts (bash -n). To show what `warm` would save,
     Python runs an empty script.
@@ -78,11 +83,16 @@ def command(
       llxprt-hooks validate .llxprt/settings.json        one file
       llxprt-hooks validate --strict --tool my_tool      in CI, for an agent with its own tool
       llxprt-hooks validate --for mcp-proxy              for an MCP server, which has no model events
+      llxprt-hooks validate --mcp                        what MCP servers say to models
       llxprt-hooks validate --json | jq -r '.diagnostics[] | "\\(.file):\\(.line): \\(.message)"'
     """
     from llxprt_hooks.commands.validate import diagnose, inspect_file, inspect_project, project_of
 
     project = Path(directory)
+    if mcp:
+        if file is not None:
+            raise click.UsageError("Use --mcp without a file: it checks what the proxy has seen of MCP servers.")
+        return _check_servers(project, as_json=as_json, strict=strict)
     if file is None:
         inspection = inspect_project(project, tools)
     else:
@@ -96,6 +106,27 @@ def command(
         _print_json(inspection, diagnostics, counts)
     else:
         _print_text(inspection, diagnostics, counts)
+    return ExitStatus.FAILED if counts["error"] or (strict and counts["warning"]) else ExitStatus.OK
+
+
+def _check_servers(project: Path, *, as_json: bool, strict: bool) -> int:
+    """Print what is suspicious about what the MCP servers of a project say to models."""
+    from llxprt_hooks.commands.validate.mcp_servers import diagnose_servers
+
+    servers, diagnostics = diagnose_servers(project)
+    counts = Counter(diagnostic.severity.value for diagnostic in diagnostics)
+    if as_json:
+        number = {f"{each}s": counts[each] for each in _COLORS}
+        print_json({"diagnostics": [each.to_dict() for each in diagnostics], "servers": servers, **number})
+    else:
+        console = stdout_console()
+        for diagnostic in diagnostics:
+            _print_diagnostic(console, diagnostic)
+            console.print()
+        found = f"{len(diagnostics)} {plural(len(diagnostics), 'warning')}" if diagnostics else "Nothing suspicious"
+        names = escape_for_terminal(", ".join(servers))
+        nothing = "No MCP server of this project has been seen yet: connect a client through `mcp-proxy --pin` once."
+        print_wrapped(console, f"{found} in what these MCP servers offer: {names}." if servers else nothing)
     return ExitStatus.FAILED if counts["error"] or (strict and counts["warning"]) else ExitStatus.OK
 
 

@@ -57,6 +57,10 @@ class Rule(Enum):
     UNREAD_FILE = _hint("Hooks in this file never run.")
     EXTENSION_WITHOUT_MANIFEST = _error("A folder without a manifest is not an extension; its hooks never run.")
 
+    # MCP servers.
+    MCP_TEXT = _warning("A model reads what a server says about its tools, and tends to obey it.")
+    MCP_SAME_NAME = _warning("A model that means one of them may call the other.")
+
     # Keys and values.
     DUPLICATE_KEY = _error(
         "Of duplicate keys only the last one applies; the hooks under the others are silently ignored."

@@ -40,7 +40,15 @@ from llxprt_hooks.integrations.mcp_questions import (
     ask_message,
     has_forms,
 )
-from llxprt_hooks.integrations.mcp_results import OUTPUT_SCHEMA, effects, is_final, refusal, removed_by, tool_result
+from llxprt_hooks.integrations.mcp_results import (
+    OUTPUT_SCHEMA,
+    effects,
+    error_result,
+    is_final,
+    refusal,
+    removed_by,
+    tool_result,
+)
 from llxprt_hooks.integrations.proxy.json_rpc import (
     CALL,
     NO_ID,
@@ -54,9 +62,11 @@ from llxprt_hooks.integrations.proxy.json_rpc import (
     read,
 )
 from llxprt_hooks.integrations.proxy.line_pipes import LinePipe, read_lines
+from llxprt_hooks.integrations.proxy.mcp_pinned import PinnedServer
 
 if TYPE_CHECKING:
     from llxprt_hooks.hooks import Hooks
+    from llxprt_hooks.settings.trust.mcp_pins import McpPins
 
 _DRAIN_SECONDS: Final = 2.0
 """How long the output of a server that has ended is read: a process that it left behind may hold it open."""
@@ -65,7 +75,9 @@ _MAX_SHOWN: Final = 12
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 _LIST, _TASK_RESULT, _CANCELLED = "tools/list", "tasks/result", "notifications/cancelled"
-_INITIALIZE = "initialize"
+_INITIALIZE, _LIST_CHANGED = "initialize", b"notifications/tools/list_changed"
+_INTRODUCTIONS: Final = (_INITIALIZE, "server/discover")
+"""What a server answers with its name and its instructions."""
 _PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32700, -32600, -32602, -32603
 _TAKEN: Final = "another call with the same id has not been answered yet"
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -78,14 +90,15 @@ def run_proxy(
     *,
     server_name: str | None = None,
     aliases: Mapping[str, str] | None = None,
+    pins: McpPins | None = None,
 ) -> int:
     """Start a server, and carry messages between it and standard input and output until it ends.
 
-    Returns the server's exit status; the negative number of the signal that ended it. Raises ``OSError`` if it cannot
-    be started.
+    With ``pins``, the client gets only definitions that the user approved. Returns the server's exit status; the
+    negative number of the signal that ended it. Raises ``OSError`` if it cannot be started.
     """
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-    proxy = _Proxy(hooks, server, server_name, aliases or {})
+    proxy = _Proxy(hooks, server, server_name, aliases or {}, pins)
     for number in _SIGNALS:
         signal.signal(number, proxy.forward_signal)
     return proxy.run()
@@ -114,7 +127,12 @@ class _Call:
 
 class _Proxy:
     def __init__(
-        self, hooks: Hooks, server: subprocess.Popen[bytes], server_name: str | None, aliases: Mapping[str, str]
+        self,
+        hooks: Hooks,
+        server: subprocess.Popen[bytes],
+        server_name: str | None,
+        aliases: Mapping[str, str],
+        pins: McpPins | None,
     ) -> None:
         assert server.stdin is not None
         assert server.stdout is not None
@@ -122,7 +140,9 @@ class _Proxy:
         self._server = server
         # A connection is not a session: no session event fires. It keeps a stop for the calls that follow.
         self._session = Session(hooks.config, hooks.config.session_id, "")
-        self._has_tool_hooks = self._integration.has_hooks(*TOOL_EVENTS, HookEventName.BEFORE_TOOL_SELECTION)
+        self._pinned = None if pins is None else PinnedServer(pins)
+        has_tool_hooks = self._integration.has_hooks(*TOOL_EVENTS, HookEventName.BEFORE_TOOL_SELECTION)
+        self._guards_tools = has_tool_hooks or self._pinned is not None
         self._has_state = False
         """Whether the event loop has seen any message; set before it gets one."""
         self._to_server = LinePipe(server.stdin.fileno())
@@ -142,6 +162,8 @@ class _Proxy:
         """Whether the client said in its handshake that it can ask its user."""
         self._questions: dict[str, asyncio.Future[Any]] = {}
         """What the client was asked, by the id of the request. The server does not know of it."""
+        self._requests: set[asyncio.Future[Message]] = set()
+        """What the server was asked. The client does not know of it."""
         self._prefix = f"llxprt-hooks-{uuid4().hex}-"
 
     def run(self) -> int:
@@ -185,6 +207,8 @@ class _Proxy:
         for call in self._calls.values():
             if call.task is not None and (self._ended or not call.is_sent):
                 call.task.cancel()
+        for request in self._requests:
+            request.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -207,7 +231,7 @@ class _Proxy:
             self._to_server.close()
 
     def _concerns_hooks(self, line: bytes) -> bool:
-        if not self._has_tool_hooks:
+        if not self._guards_tools:
             return False
         head = head_of(line)
         if head is None:
@@ -217,7 +241,8 @@ class _Proxy:
             return self._is_ours(head.id)
         if head.method == _INITIALIZE:
             self._can_elicit = has_forms(params_of(read(line)[0]).get("capabilities"))
-            return False
+        if head.method in _INTRODUCTIONS:
+            return self._pinned is not None
         if head.method == CALL:
             return self._is_hooked(head.tool) and self._await(key_of(head.id))
         return head.method == _LIST or (self._has_state and head.method in (_CANCELLED, _TASK_RESULT))
@@ -245,7 +270,8 @@ class _Proxy:
             self._forget(call, key)
 
     def _is_hooked(self, tool_name: Any) -> bool:
-        return self._integration.has_tool_hooks(tool_name, self._session)
+        is_withheld = self._pinned is not None and not self._pinned.allows(tool_name)
+        return is_withheld or self._integration.has_tool_hooks(tool_name, self._session)
 
     # From the server, in its thread.
 
@@ -254,6 +280,8 @@ class _Proxy:
         assert source is not None
         with source, suppress(BrokenPipeError):
             for line in read_lines(source.fileno()):
+                if self._pinned is not None and _LIST_CHANGED in line:
+                    loops.call_soon(self._pinned.forget_tools)
                 if self._waiting and self._is_awaited(line):
                     loops.call_soon(self._from_server, line)
                 else:
@@ -363,7 +391,9 @@ class _Proxy:
         if method == _CANCELLED:
             return self._cancel(key_of(params.get("requestId")))
         if method == _LIST and key != NO_ID:
-            self._waiting[key] = partial(self._listed, key)
+            self._waiting[key] = partial(self._listed, key, params.get("cursor") is None)
+        elif method in _INTRODUCTIONS and key != NO_ID and self._pinned is not None:
+            self._waiting[key] = partial(self._introduced, self._pinned, key)
         elif method == _TASK_RESULT and (call := self._task_calls.get(name_text(params.get("taskId")))):
             self._expect(_Call(call.halves, caller=call.caller), key)  # as often as the client asks for it
         return True
@@ -399,6 +429,8 @@ class _Proxy:
             found = "arguments" if isinstance(params, dict) else "params"
             error = {"code": _INVALID_PARAMS, "message": f"`{found}` of tools/call must be an object"}
             return {"jsonrpc": "2.0", "id": message.get("id"), "error": error}
+        if self._pinned is not None and (refused := await self._unapproved(self._pinned, params)) is not None:
+            return {"jsonrpc": "2.0", "id": message.get("id"), "result": {**error_result(refused), **call.completion}}
         await self._integration.select_for_call(params.get("name"), self._session)
         try:
             result = await call.halves.before()
@@ -407,6 +439,47 @@ class _Proxy:
         if result is None:
             return None
         return {"jsonrpc": "2.0", "id": message.get("id"), "result": {**refusal(result), **call.completion}}
+
+    async def _unapproved(self, pinned: PinnedServer, params: Message) -> str | None:
+        """Return why a tool may not be called, given what the server offers."""
+        if not pinned.is_known(params.get("name")):
+            await self._list_tools(pinned, params)
+        return pinned.refusal(params.get("name"))
+
+    async def _list_tools(self, pinned: PinnedServer, params: Message) -> None:
+        """Ask the server for its tools, on behalf of a client that calls one without having listed it."""
+        meta = params.get("_meta")
+        kept = (
+            {name: value for name, value in meta.items() if name != "progressToken"} if isinstance(meta, dict) else {}
+        )
+        asked: Message = {"_meta": kept} if kept else {}
+        is_first, more_follow = True, True
+        while more_follow:
+            result = (await self._ask_server(_LIST, asked)).get("result")
+            if not isinstance(result, dict) or not isinstance(tools := result.get("tools"), list):
+                return
+            more_follow = result.get("nextCursor") not in (None, asked.get("cursor"))
+            pinned.listed(tools, is_first=is_first, is_last=not more_follow)
+            asked, is_first = {**asked, "cursor": result.get("nextCursor")}, False
+
+    async def _ask_server(self, method: str, params: Message) -> Message:
+        """Send a request of our own to the server; return its reply."""
+        ident = f"{self._prefix}{uuid4().hex}"
+        reply: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+
+        def replied(message: Message, _: bytes) -> None:
+            if not reply.done():
+                reply.set_result(message)
+
+        self._requests.add(reply)
+        self._waiting[key_of(ident)] = replied
+        try:
+            request = {"jsonrpc": "2.0", "id": ident, "method": method, "params": params}
+            self._to_server.write_later(write_json(request) + b"\n")
+            return await reply
+        finally:
+            self._requests.discard(reply)
+            self._waiting.pop(key_of(ident), None)
 
     async def _send_batch(self, batch: list[Message]) -> None:
         """Send a batch once the hooks of all its calls are done. Refused calls are answered in a batch of their own."""
@@ -484,8 +557,9 @@ class _Proxy:
         key = self._request_of(message.get("id")) if isinstance(message, dict) else None
         call = None if key is None else self._calls.get(key)
         if key is not None and call is not None and call.is_with_server:
-            error = {"code": _INTERNAL_ERROR, "message": reason}
-            self._answer(call, key, write_json({"jsonrpc": "2.0", "id": key[1], "error": error}) + b"\n")
+            self._answer(call, key, _internal_error(key, reason))
+        elif key is not None and call is None and self._waiting.pop(key) is not _ignored:
+            self._to_client.write_later(_internal_error(key, reason))
 
     def _replied(self, message: Message, line: bytes) -> bytes | None:
         """Return the line for the client now; None if it is sent later, or not at all."""
@@ -497,14 +571,26 @@ class _Proxy:
             return None  # the client would take it for the result, which hooks are to see
         return self._waiting[key](message, line)
 
-    def _listed(self, key: Key, message: Message, line: bytes) -> bytes | None:
+    def _introduced(self, pinned: PinnedServer, key: Key, message: Message, line: bytes) -> bytes:
+        """The server's name and instructions; only approved instructions reach the client."""
+        del self._waiting[key]
+        result = message.get("result")
+        removed = pinned.introduced(result) if isinstance(result, dict) else ()
+        return edited(line, message, ("result",), {}, *removed) if removed else line
+
+    def _listed(self, key: Key, is_first: bool, message: Message, line: bytes) -> bytes | None:
         """A list of tools; None if hooks first decide which of them the client gets."""
         del self._waiting[key]
         result = message.get("result")
         if not isinstance(result, dict) or not isinstance(tools := result.get("tools"), list):
             return line
-        names = [name_text(tool.get("name")) for tool in tools if isinstance(tool, dict)]
         more_follow = result.get("nextCursor") is not None
+        if self._pinned is not None:
+            approved = self._pinned.listed(tools, is_first=is_first, is_last=not more_follow)
+            if len(approved) < len(tools):
+                tools = approved
+                line = edited(line, message, ("result",), {"tools": tools})
+        names = [name_text(tool.get("name")) for tool in tools if isinstance(tool, dict)]
         self._integration.check_tools(names, more_follow=more_follow)
         self._warn_if_unguarded(names, more_follow=more_follow)
         if self._integration.has_hooks(HookEventName.BEFORE_TOOL_SELECTION):
@@ -608,6 +694,11 @@ def _rewritten(call: _Call, message: Message, line: bytes) -> bytes:
         return line
     passed_on = call.caller.passed_on
     return edited(line, message, ("params",), passed_on, *({RESPONSES, STATE} - passed_on.keys()))
+
+
+def _internal_error(key: Key, reason: str) -> bytes:
+    error = {"code": _INTERNAL_ERROR, "message": reason}
+    return write_json({"jsonrpc": "2.0", "id": key[1], "error": error}) + b"\n"
 
 
 class McpError(Exception):
