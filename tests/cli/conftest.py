@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +9,14 @@ import pytest
 from tests.support.mcp_connection import Connections
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.support.project import Project
+
+
+@pytest.fixture
+def project(sandbox: Project) -> Project:
+    return sandbox
 
 
 @pytest.fixture

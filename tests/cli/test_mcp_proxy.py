@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from tests.support.project import Project
 
 
-@pytest.fixture
-def project(sandbox: Project) -> Project:
-    return sandbox
-
-
 def guard(project: Project, matcher: str = "^guarded$", **says: Any) -> None:
     """Block a tool, or say something else before it."""
     command = project.hook(says=says or DENY)

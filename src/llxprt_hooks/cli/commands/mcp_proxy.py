@@ -8,7 +8,6 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -28,9 +27,6 @@ from llxprt_hooks.settings.jsonc import JsoncError
 from llxprt_hooks.settings.matcher import is_for_all, trimmed
 from llxprt_hooks.settings.trust.mcp_pins import McpPins
 
-if TYPE_CHECKING:
-    from llxprt_hooks.hooks import Hooks
-
 _CLIENTS = ("claude", "cursor", "vscode")
 
 
@@ -38,6 +34,7 @@ _CLIENTS = ("claude", "cursor", "vscode")
 @click.option("--server-name", metavar="NAME", help="Hooks see the tools as mcp__NAME__TOOL. Default: as TOOL.")
 @click.option("--alias", "aliases", multiple=True, metavar="TOOL=NAME", help="Hooks see this tool as NAME.")
 @click.option("--pin", is_flag=True, help="Withhold tools whose definition you have not approved. Needs --server-name.")
+@click.option("--no-check", is_flag=True, help="Do not check arguments and results against the server's schemas.")
 @click.option("--install", "client", type=click.Choice(_CLIENTS), help="Add the proxy to a client's configuration.")
 @click.option(
     "--uninstall", "former", type=click.Choice(_CLIENTS), help="Remove the proxy from a client's configuration."
@@ -52,6 +49,7 @@ def command(
     server_name: str | None,
     aliases: tuple[str, ...],
     pin: bool,
+    no_check: bool,
     client: str | None,
     former: str | None,
     yes: bool,
@@ -73,6 +71,9 @@ def command(
 
     With --pin, only tools that you approved with `llxprt-hooks trust --mcp NAME` are listed and can be called. A tool
     that is new, or whose description, schema or annotations have changed since, waits for your approval.
+
+    Before hooks run, the arguments of a guarded call are checked against the schema that the server declares for the
+    tool, and a result against its output schema. This needs the package jsonschema, which the extra `mcp` has.
 
     --install shows the change to the client's configuration as a diff, asks, and keeps a backup. It changes the file
     in the project (.mcp.json, .cursor/mcp.json, .vscode/mcp.json), or the user's if the project has none.
@@ -101,7 +102,15 @@ def command(
         raise click.UsageError("--pin needs --server-name NAME, the name that `llxprt-hooks trust --mcp NAME` takes.")
     hooks = load_hooks(directory, "mcp-proxy", required, allow_unguarded=allow_unguarded)
     pins = McpPins(directory, server_name) if pin and server_name is not None else None
-    return _run(hooks, server, server_name, dict(map(_alias, aliases)), pins)
+    names = dict(map(_alias, aliases))
+    try:
+        status = run_proxy(
+            hooks, server, server_name=server_name, aliases=names, pins=pins, checks_schemas=not no_check
+        )
+    except OSError as error:
+        warn(f"cannot start the MCP server: {server[0]}: {error.strerror}")
+        return status_of_failed_start(error)
+    return ended_like(status)
 
 
 def _alias(text: str) -> tuple[str, str]:
@@ -109,17 +118,6 @@ def _alias(text: str) -> tuple[str, str]:
     if not (tool and equals and name):
         raise click.UsageError(f"--alias must be TOOL=NAME, found {text!r}")
     return tool, name
-
-
-def _run(
-    hooks: Hooks, server: tuple[str, ...], server_name: str | None, aliases: dict[str, str], pins: McpPins | None
-) -> int:
-    try:
-        status = run_proxy(hooks, server, server_name=server_name, aliases=aliases, pins=pins)
-    except OSError as error:
-        warn(f"cannot start the MCP server: {server[0]}: {error.strerror}")
-        return status_of_failed_start(error)
-    return ended_like(status)
 
 
 def _edit_client(name: str, directory: str, *, remove: bool, ask: bool) -> int:

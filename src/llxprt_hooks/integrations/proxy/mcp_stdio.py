@@ -42,6 +42,7 @@ from llxprt_hooks.integrations.mcp_questions import (
 )
 from llxprt_hooks.integrations.mcp_results import (
     OUTPUT_SCHEMA,
+    STRUCTURED,
     effects,
     error_result,
     is_final,
@@ -49,6 +50,7 @@ from llxprt_hooks.integrations.mcp_results import (
     removed_by,
     tool_result,
 )
+from llxprt_hooks.integrations.mcp_schemas import DeclaredSchemas
 from llxprt_hooks.integrations.proxy.json_rpc import (
     CALL,
     NO_ID,
@@ -91,14 +93,17 @@ def run_proxy(
     server_name: str | None = None,
     aliases: Mapping[str, str] | None = None,
     pins: McpPins | None = None,
+    checks_schemas: bool = True,
 ) -> int:
     """Start a server, and carry messages between it and standard input and output until it ends.
 
-    With ``pins``, the client gets only definitions that the user approved. Returns the server's exit status; the
-    negative number of the signal that ended it. Raises ``OSError`` if it cannot be started.
+    With ``pins``, the client gets only definitions that the user approved. Calls that are guarded are checked against
+    the server's schemas. Returns the server's exit status; the negative number of the signal that ended it. Raises
+    ``OSError`` if it cannot be started.
     """
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     proxy = _Proxy(hooks, server, server_name, aliases or {}, pins)
+    proxy.checks_schemas = checks_schemas
     for number in _SIGNALS:
         signal.signal(number, proxy.forward_signal)
     return proxy.run()
@@ -109,6 +114,7 @@ class _Call:
     """A tool call that has hooks."""
 
     halves: ToolCallHalves
+    tool: Any
     task: asyncio.Task[None] | None = None
     """What hooks are doing at the moment."""
     is_sent: bool = False
@@ -141,6 +147,8 @@ class _Proxy:
         # A connection is not a session: no session event fires. It keeps a stop for the calls that follow.
         self._session = Session(hooks.config, hooks.config.session_id, "")
         self._pinned = None if pins is None else PinnedServer(pins)
+        self._schemas = DeclaredSchemas()
+        self.checks_schemas = True
         has_tool_hooks = self._integration.has_hooks(*TOOL_EVENTS, HookEventName.BEFORE_TOOL_SELECTION)
         self._guards_tools = has_tool_hooks or self._pinned is not None
         self._has_state = False
@@ -270,8 +278,7 @@ class _Proxy:
             self._forget(call, key)
 
     def _is_hooked(self, tool_name: Any) -> bool:
-        is_withheld = self._pinned is not None and not self._pinned.allows(tool_name)
-        return is_withheld or self._integration.has_tool_hooks(tool_name, self._session)
+        return self._pinned is not None or self._integration.has_tool_hooks(tool_name, self._session)
 
     # From the server, in its thread.
 
@@ -395,7 +402,7 @@ class _Proxy:
         elif method in _INTRODUCTIONS and key != NO_ID and self._pinned is not None:
             self._waiting[key] = partial(self._introduced, self._pinned, key)
         elif method == _TASK_RESULT and (call := self._task_calls.get(name_text(params.get("taskId")))):
-            self._expect(_Call(call.halves, caller=call.caller), key)  # as often as the client asks for it
+            self._expect(_Call(call.halves, call.tool, caller=call.caller), key)  # as often as the client asks for it
         return True
 
     def _call_of(self, message: Message) -> _Call:
@@ -405,7 +412,8 @@ class _Proxy:
         given = arguments if isinstance(arguments, dict) else {}
         caller = self._caller(params)
         approver = self._integration.questions.approver(caller)
-        return _Call(ToolCallHalves(self._integration, name, given, self._session, approver=approver), caller=caller)
+        halves = ToolCallHalves(self._integration, name, given, self._session, approver=approver)
+        return _Call(halves, name, caller=caller)
 
     def _caller(self, params: Message) -> Caller:
         """Return how the client's user can be asked. Since revision 2026-07-28, each request has its capabilities."""
@@ -429,7 +437,7 @@ class _Proxy:
             found = "arguments" if isinstance(params, dict) else "params"
             error = {"code": _INVALID_PARAMS, "message": f"`{found}` of tools/call must be an object"}
             return {"jsonrpc": "2.0", "id": message.get("id"), "error": error}
-        if self._pinned is not None and (refused := await self._unapproved(self._pinned, params)) is not None:
+        if (refused := await self._refused(params)) is not None:
             return {"jsonrpc": "2.0", "id": message.get("id"), "result": {**error_result(refused), **call.completion}}
         await self._integration.select_for_call(params.get("name"), self._session)
         try:
@@ -440,11 +448,17 @@ class _Proxy:
             return None
         return {"jsonrpc": "2.0", "id": message.get("id"), "result": {**refusal(result), **call.completion}}
 
-    async def _unapproved(self, pinned: PinnedServer, params: Message) -> str | None:
-        """Return why a tool may not be called, given what the server offers."""
-        if not pinned.is_known(params.get("name")):
-            await self._list_tools(pinned, params)
-        return pinned.refusal(params.get("name"))
+    async def _refused(self, params: Message) -> str | None:
+        """Return why a tool may not be called, given what the server offers; None if hooks decide."""
+        name = params.get("name")
+        if self._pinned is not None:
+            if not self._pinned.is_known(name):
+                await self._list_tools(self._pinned, params)
+            if (refused := self._pinned.refusal(name)) is not None:
+                return refused
+        arguments = params.get("arguments") or {}
+        objection = self._schemas.objection(name, "inputSchema", arguments) if self.checks_schemas else None
+        return objection and f"the arguments do not fit the input schema of `{name}`: {objection}"
 
     async def _list_tools(self, pinned: PinnedServer, params: Message) -> None:
         """Ask the server for its tools, on behalf of a client that calls one without having listed it."""
@@ -458,6 +472,7 @@ class _Proxy:
             result = (await self._ask_server(_LIST, asked)).get("result")
             if not isinstance(result, dict) or not isinstance(tools := result.get("tools"), list):
                 return
+            self._schemas.declare(tools)
             more_follow = result.get("nextCursor") not in (None, asked.get("cursor"))
             pinned.listed(tools, is_first=is_first, is_last=not more_follow)
             asked, is_first = {**asked, "cursor": result.get("nextCursor")}, False
@@ -584,6 +599,7 @@ class _Proxy:
         result = message.get("result")
         if not isinstance(result, dict) or not isinstance(tools := result.get("tools"), list):
             return line
+        self._schemas.declare(tools)
         more_follow = result.get("nextCursor") is not None
         if self._pinned is not None:
             approved = self._pinned.listed(tools, is_first=is_first, is_last=not more_follow)
@@ -651,10 +667,21 @@ class _Proxy:
 
     async def _return(self, call: _Call, key: Key, message: Message, line: bytes) -> None:
         result: Message = message["result"]
+        if (objection := self._misfit(call, result)) is not None:
+            replaced = error_result(f"the server's result does not fit the tool's output schema: {objection}")
+            line = edited(line, message, ("result",), replaced, STRUCTURED)
+            message = {**message, "result": replaced}
+            result = replaced
         outcome = await call.halves.after(tool_result(result))
         if (changed := effects(result, outcome)) is not None:
             line = edited(line, message, ("result",), changed, *removed_by(changed))
         self._answer(call, key, line)
+
+    def _misfit(self, call: _Call, result: Message) -> str | None:
+        """Return how structured content does not fit the tool's output schema, which the client may not have."""
+        if not self.checks_schemas or STRUCTURED not in result or result.get("isError") is True:
+            return None
+        return self._schemas.objection(call.tool, OUTPUT_SCHEMA, result[STRUCTURED])
 
     async def _failed(self, call: _Call, key: Key, message: Message, line: bytes) -> None:
         """The server answered with an error: what hooks that act put in its place is a result."""
