@@ -46,7 +46,11 @@ UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
     "fastmcp": _MCP,
     "langchain": {},
     "mcp": _MCP,
-    "mcp-proxy": _MCP,
+    "mcp-proxy": {
+        **_MCP,
+        HookEventName.BEFORE_MODEL: "an MCP server does not see the model's requests; only what the server itself asks "
+        "the client's model or user is shown to them",
+    },
     "model-proxy": _MODEL_PROXY,
     "openai": _CLIENT,
     "openai-agents": {

@@ -310,6 +310,11 @@ def _replaced(result: ToolResult, acting: DefaultHookOutput) -> ToolResult:
     if isinstance(response, str):
         return replace(result, llm_content=response, return_display=response, error=None, replaced=True)
     fields = {RESULT_FIELDS[name]: value for name, value in response.items() if name in RESULT_FIELDS}
+    changed = fields.get("error")
+    message = changed.get("message") if isinstance(changed, Mapping) else None
+    if isinstance(message, str) and result.llm_content == (result.error or {}).get("message"):
+        # All that hooks were shown of a failure is its error: the text that the model gets must be the changed one.
+        fields = {"llm_content": message, "return_display": message, **fields}
     return replace(result, **{"error": None, **fields}, replaced=True)
 
 

@@ -40,6 +40,7 @@ from llxprt_hooks.integrations.mcp_questions import (
     ask_message,
     has_forms,
 )
+from llxprt_hooks.integrations.mcp_requests import REQUESTS, HookedRequest, hooked_request
 from llxprt_hooks.integrations.mcp_results import (
     OUTPUT_SCHEMA,
     STRUCTURED,
@@ -150,7 +151,9 @@ class _Proxy:
         self._schemas = DeclaredSchemas()
         self.checks_schemas = True
         has_tool_hooks = self._integration.has_hooks(*TOOL_EVENTS, HookEventName.BEFORE_TOOL_SELECTION)
-        self._guards_tools = has_tool_hooks or self._pinned is not None
+        self._guards_requests = self._integration.has_hooks(HookEventName.BEFORE_MODEL)
+        """Whether hooks see what the server asks the client's model and user."""
+        self._guards_tools = has_tool_hooks or self._pinned is not None or self._guards_requests
         self._has_state = False
         """Whether the event loop has seen any message; set before it gets one."""
         self._to_server = LinePipe(server.stdin.fileno())
@@ -278,7 +281,8 @@ class _Proxy:
             self._forget(call, key)
 
     def _is_hooked(self, tool_name: Any) -> bool:
-        return self._pinned is not None or self._integration.has_tool_hooks(tool_name, self._session)
+        is_guarded = self._pinned is not None or self._guards_requests
+        return is_guarded or self._integration.has_tool_hooks(tool_name, self._session)
 
     # From the server, in its thread.
 
@@ -289,7 +293,8 @@ class _Proxy:
             for line in read_lines(source.fileno()):
                 if self._pinned is not None and _LIST_CHANGED in line:
                     loops.call_soon(self._pinned.forget_tools)
-                if self._waiting and self._is_awaited(line):
+                if (self._waiting or self._guards_requests) and self._is_awaited(line):
+                    self._has_state = True
                     loops.call_soon(self._from_server, line)
                 else:
                     self._to_client.write(line)
@@ -298,6 +303,8 @@ class _Proxy:
         head = head_of(line)
         if head is None:
             return bool(line.strip())
+        if self._guards_requests and head.method in REQUESTS:
+            return True
         return head.is_reply and self._request_of(head.id) is not None
 
     def _request_of(self, ident: Any) -> Key | None:
@@ -578,6 +585,9 @@ class _Proxy:
 
     def _replied(self, message: Message, line: bytes) -> bytes | None:
         """Return the line for the client now; None if it is sent later, or not at all."""
+        if self._guards_requests and message.get("method") in REQUESTS:
+            self._start(self._send_request(message, line))
+            return None
         is_reply = message.get("method") is None or "result" in message
         key = self._request_of(message.get("id")) if is_reply else None
         if key is None:
@@ -585,6 +595,42 @@ class _Proxy:
         if (call := self._calls.get(key)) is not None and not call.is_with_server:
             return None  # the client would take it for the result, which hooks are to see
         return self._waiting[key](message, line)
+
+    async def _send_request(self, message: Message, line: bytes) -> None:
+        """Send what the server asks the client's model or user, unless hooks refuse it."""
+        hooked = await self._hooked(message)
+        if hooked.answer is not None:
+            answer = {"jsonrpc": "2.0", "id": message.get("id"), **hooked.answer}
+            self._to_server.write_later(write_json(answer) + b"\n")
+            return
+        changes = {name: value for name, value in hooked.params.items() if value is not params_of(message).get(name)}
+        self._to_client.write_later(edited(line, message, ("params",), changes) if changes else line)
+
+    async def _hooked(self, request: Message) -> HookedRequest:
+        config, method = self._integration.hooks.config, request["method"]
+        hooked = await hooked_request(config, self._session, method, params_of(request))
+        if hooked.reason:
+            reason = f"llxprt-hooks: {method} of the server was refused: {hooked.reason}"
+            print(escape_for_terminal(reason), file=sys.stderr)
+        return hooked
+
+    async def _send_questions(self, call: _Call, key: Key, message: Message, line: bytes) -> None:
+        """Send a result in which the server asks the client, unless hooks refuse or answer one of its questions."""
+        asked: Message = message["result"]["inputRequests"]
+        known = {
+            name: each for name, each in asked.items() if isinstance(each, dict) and each.get("method") in REQUESTS
+        }
+        hooked = {name: await self._hooked(each) for name, each in known.items()}
+        if any(each.answer is not None for each in hooked.values()):
+            reason = next(
+                (each.reason for each in hooked.values() if each.reason), "hooks answer in the client's place"
+            )
+            result = {**error_result(f"what the server asks was refused: {reason}"), **call.completion}
+            self._answer(call, key, write_json({"jsonrpc": "2.0", "id": key[1], "result": result}) + b"\n")
+            return
+        passed = {**asked, **{name: {**known[name], "params": each.params} for name, each in hooked.items()}}
+        line = line if passed == asked else edited(line, message, ("result",), {"inputRequests": passed})
+        self._answer(call, key, line)
 
     def _introduced(self, pinned: PinnedServer, key: Key, message: Message, line: bytes) -> bytes:
         """The server's name and instructions; only approved instructions reach the client."""
@@ -658,6 +704,9 @@ class _Proxy:
             return
         if "error" in message:
             call.task = self._start(self._failed(call, key, message, line))
+            return
+        if self._guards_requests and isinstance(result, dict) and isinstance(result.get("inputRequests"), dict):
+            call.task = self._start(self._send_questions(call, key, message, line))
             return
         task = result.get("task") if isinstance(result, dict) else None
         task_id = task.get("taskId") if isinstance(task, dict) else None
