@@ -59,15 +59,17 @@ def test_install_and_uninstall(client: str, sandbox: Project) -> None:
     assert '-    "bare": { "command": "./server" },' in done.stdout
     assert "skipped remote, which is NOT covered" in done.stderr
     assert "No BeforeTool or AfterTool hook is configured" in done.stdout
+    approve = "approve its tools with `llxprt-hooks trust --mcp bare` when a client has connected"
+    assert f"bare: NOT guarded; every tool is listed; pinned: {approve}\n" in done.stdout
     assert str(sandbox.root) not in file.read_text()
     options = ["mcp-proxy", "-C", ".", "--server-name"]
     assert servers(file, key) == {
         "shop": {
             "command": "llxprt-hooks",
-            "args": [*options, "shop", "--", "npx", "-y", "shop-server"],
+            "args": [*options, "shop", "--pin", "--", "npx", "-y", "shop-server"],
             "env": {"A": "1"},
         },
-        "bare": {"command": "llxprt-hooks", "args": [*options, "bare", "--", "./server"]},
+        "bare": {"command": "llxprt-hooks", "args": [*options, "bare", "--pin", "--", "./server"]},
         "remote": {"url": "https://example.com/mcp"},
     }
     assert "// the team's servers" in file.read_text()
@@ -76,7 +78,7 @@ def test_install_and_uninstall(client: str, sandbox: Project) -> None:
 
     again = run(sandbox, "--install", client, "--yes")
     assert "Nothing to do" in again.stderr
-    assert "shop is behind the proxy already: llxprt-hooks mcp-proxy -C . --server-name shop\n" in again.stderr
+    assert "shop is behind the proxy already: llxprt-hooks mcp-proxy -C . --server-name shop --pin\n" in again.stderr
     assert backups(file) == [before]
 
     assert run(sandbox, "--uninstall", client, "--yes").returncode == 0

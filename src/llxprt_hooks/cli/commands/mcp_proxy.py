@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -12,14 +13,14 @@ from pathlib import Path
 import click
 
 from llxprt_hooks._support.terminal import stdout_console
-from llxprt_hooks._support.text import escape_for_terminal
+from llxprt_hooks._support.text import escape_for_terminal, plural
 from llxprt_hooks.cli.approval import print_diff
 from llxprt_hooks.cli.options import dialect_options, directory_option, require_option, unguarded_option
 from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
 from llxprt_hooks.commands.list import take_inventory
-from llxprt_hooks.events import TOOL_EVENTS
+from llxprt_hooks.events import TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.proxy.mcp_install import CLIENTS, installed, this_program, uninstalled
 from llxprt_hooks.integrations.proxy.mcp_stdio import run_proxy
 from llxprt_hooks.settings.document import ChangedMeanwhileError, rewrite
@@ -33,7 +34,11 @@ _CLIENTS = ("claude", "cursor", "vscode")
 @click.command("mcp-proxy", context_settings={"allow_interspersed_args": False})
 @click.option("--server-name", metavar="NAME", help="Hooks see the tools as mcp__NAME__TOOL. Default: as TOOL.")
 @click.option("--alias", "aliases", multiple=True, metavar="TOOL=NAME", help="Hooks see this tool as NAME.")
-@click.option("--pin", is_flag=True, help="Withhold tools whose definition you have not approved. Needs --server-name.")
+@click.option(
+    "--pin/--no-pin",
+    default=None,
+    help="Withhold tools whose definition you have not approved. Needs --server-name. Default: only with --install.",
+)
 @click.option("--no-check", is_flag=True, help="Do not check arguments and results against the server's schemas.")
 @click.option("--install", "client", type=click.Choice(_CLIENTS), help="Add the proxy to a client's configuration.")
 @click.option(
@@ -48,7 +53,7 @@ _CLIENTS = ("claude", "cursor", "vscode")
 def command(
     server_name: str | None,
     aliases: tuple[str, ...],
-    pin: bool,
+    pin: bool | None,
     no_check: bool,
     client: str | None,
     former: str | None,
@@ -95,7 +100,8 @@ def command(
     if client is not None or former is not None:
         if server or (client is not None and former is not None):
             raise click.UsageError("Use --install or --uninstall alone, without a server.")
-        return _edit_client(client or former or "", directory, remove=former is not None, ask=not yes)
+        pinned = pin is not False
+        return _edit_client(client or former or "", directory, remove=former is not None, ask=not yes, pin=pinned)
     if not server:
         raise click.UsageError("Missing the command of the server, as in: llxprt-hooks mcp-proxy -- npx shop-server")
     if pin and server_name is None:
@@ -120,7 +126,7 @@ def _alias(text: str) -> tuple[str, str]:
     return tool, name
 
 
-def _edit_client(name: str, directory: str, *, remove: bool, ask: bool) -> int:
+def _edit_client(name: str, directory: str, *, remove: bool, ask: bool, pin: bool) -> int:
     refuse_below_agent()
     client, project = CLIENTS[name], Path(directory).absolute()
     file = client.file(project)
@@ -128,7 +134,8 @@ def _edit_client(name: str, directory: str, *, remove: bool, ask: bool) -> int:
         before = file.read_text("utf-8")
         is_shared = file == project / client.project_file and project != Path.home()
         folder, program = (".", ["llxprt-hooks"]) if is_shared else (str(project), this_program())
-        change = uninstalled(before, client.key) if remove else installed(before, client.key, folder, program)
+        options = ["--pin"] if pin else []
+        change = uninstalled(before, client.key) if remove else installed(before, client.key, folder, program, options)
     except FileNotFoundError:
         raise click.ClickException(f"{file} does not exist: add an MCP server to {name} first.") from None
     except (OSError, UnicodeError, JsoncError) as error:
@@ -147,6 +154,7 @@ def _edit_client(name: str, directory: str, *, remove: bool, ask: bool) -> int:
     print_diff(stdout_console(), lines)
     if not remove:
         _show_guards(directory, change.changed)
+        _show_servers(directory, change.changed, pin=pin)
         if is_shared and shutil.which("llxprt-hooks") is None:
             warn("llxprt-hooks is not on your PATH, so the client would not find it")
     _confirm(file, ask=ask)
@@ -171,6 +179,22 @@ def _show_guards(directory: str, servers: tuple[str, ...]) -> None:
             guards = f"tools that match `{matcher}`, of {', '.join(sorted(named & {*servers})) or 'each server'}"
         state = "" if inventory.runs(item) else f" ({inventory.state(item)}: the proxy will not start)"
         click.echo(escape_for_terminal(f"  {item.definition.event_name} {item.name}: {guards}{state}"))
+
+
+def _show_servers(directory: str, servers: tuple[str, ...], *, pin: bool) -> None:
+    """Print a line for each server: whether its tools are guarded, pinned and selected."""
+    inventory = take_inventory(directory)
+    hooks = [item for event in TOOL_EVENTS for item in inventory.for_event(event) if inventory.runs(item)]
+    selects = any(map(inventory.runs, inventory.for_event(HookEventName.BEFORE_TOOL_SELECTION)))
+    listed = "hooks select the tools that are listed" if selects else "every tool is listed"
+    for server in servers:
+        named = [set(_SERVER.findall(trimmed(item.definition.matcher))) for item in hooks]
+        count = sum(not names or server in names for names in named)
+        guarded = f"guarded by {count} {plural(count, 'hook')}" if count else "NOT guarded"
+        approved = bool(McpPins(directory, server).approved)
+        advice = f"approve its tools with `llxprt-hooks trust --mcp {shlex.quote(server)}` when a client has connected"
+        pinned = ("pinned and approved" if approved else f"pinned: {advice}") if pin else "NOT pinned"
+        click.echo(escape_for_terminal(f"{server}: {guarded}; {listed}; {pinned}"))
 
 
 _NO_TOOL_HOOKS = "No BeforeTool or AfterTool hook is configured, so nothing will be checked."

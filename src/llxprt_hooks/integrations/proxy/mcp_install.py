@@ -54,14 +54,19 @@ class EditedConfiguration:
     """Servers that are behind the proxy already, each with the command that starts the proxy."""
 
 
-def installed(text: str, key: str, folder: str, program: Sequence[str]) -> EditedConfiguration:
-    """Return a configuration in which the proxy starts each server. ``program`` starts ``llxprt-hooks``."""
+def installed(
+    text: str, key: str, folder: str, program: Sequence[str], options: Sequence[str] = ()
+) -> EditedConfiguration:
+    """Return a configuration in which the proxy, with these options, starts each server.
+
+    ``program`` starts ``llxprt-hooks``.
+    """
     edits, changed, skipped, kept = [], [], [], []
     for name, node, words in _servers(text, key):
         if not words:
             skipped.append(name)
         elif _behind_proxy(words) is None:
-            edits += _edits(node, [*program, COMMAND, "-C", folder, "--server-name", name, "--", *words])
+            edits += _edits(node, [*program, COMMAND, "-C", folder, "--server-name", name, *options, "--", *words])
             changed.append(name)
         else:
             kept.append((name, " ".join(map(str, words[: words.index("--", 1)]))))
