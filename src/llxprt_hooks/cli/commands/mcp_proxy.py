@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import itertools
+import logging
 import re
 import shlex
 import shutil
+import signal
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
 from llxprt_hooks._support.terminal import stdout_console
-from llxprt_hooks._support.text import escape_for_terminal, plural
+from llxprt_hooks._support.text import escape_for_terminal, missing_extra, plural
 from llxprt_hooks.cli.approval import print_diff
 from llxprt_hooks.cli.options import dialect_options, directory_option, require_option, unguarded_option
 from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
 from llxprt_hooks.commands.list import take_inventory
+from llxprt_hooks.core.executors.http import is_loopback
 from llxprt_hooks.events import TOOL_EVENTS, HookEventName
+from llxprt_hooks.integrations.proxy.mcp_guard import GuardedServer
 from llxprt_hooks.integrations.proxy.mcp_install import CLIENTS, installed, this_program, uninstalled
 from llxprt_hooks.integrations.proxy.mcp_stdio import run_proxy
 from llxprt_hooks.settings.document import ChangedMeanwhileError, rewrite
@@ -40,6 +46,9 @@ _CLIENTS = ("claude", "cursor", "vscode")
     help="Withhold tools whose definition you have not approved. Needs --server-name. Default: only with --install.",
 )
 @click.option("--no-check", is_flag=True, help="Do not check arguments and results against the server's schemas.")
+@click.option("--http", "address", metavar="HOST:PORT", help="Listen here for clients, instead of standard input.")
+@click.option("--upstream", metavar="URL", help="The server's URL, instead of a command. Needs --http.")
+@click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another name of this machine, for --http.")
 @click.option("--install", "client", type=click.Choice(_CLIENTS), help="Add the proxy to a client's configuration.")
 @click.option(
     "--uninstall", "former", type=click.Choice(_CLIENTS), help="Remove the proxy from a client's configuration."
@@ -55,6 +64,9 @@ def command(
     aliases: tuple[str, ...],
     pin: bool | None,
     no_check: bool,
+    address: str | None,
+    upstream: str | None,
+    hosts: tuple[str, ...],
     client: str | None,
     former: str | None,
     yes: bool,
@@ -80,6 +92,10 @@ def command(
     Before hooks run, the arguments of a guarded call are checked against the schema that the server declares for the
     tool, and a result against its output schema. This needs the package jsonschema, which the extra `mcp` has.
 
+    With --http and --upstream, clients and the server are reached over HTTP: the proxy prints its own URL, and runs
+    until it is interrupted. Headers pass unchanged, tokens among them. Requests for another host name than those of
+    this machine or --allow-host, and of web pages of other sites, are refused.
+
     --install shows the change to the client's configuration as a diff, asks, and keeps a backup. It changes the file
     in the project (.mcp.json, .cursor/mcp.json, .vscode/mcp.json), or the user's if the project has none.
 
@@ -94,6 +110,7 @@ def command(
       llxprt-hooks mcp-proxy -- npx shop-server                     the server, with the hooks of this folder
       llxprt-hooks mcp-proxy -C ~/shop --server-name shop -- npx shop-server
       llxprt-hooks mcp-proxy --server-name shop --pin -- npx shop-server
+      llxprt-hooks mcp-proxy --http 127.0.0.1:8080 --upstream https://shop.example/mcp
       llxprt-hooks mcp-proxy --install claude                       every server that the client starts
       llxprt-hooks mcp-proxy --uninstall claude                     remove it again
     """
@@ -102,17 +119,25 @@ def command(
             raise click.UsageError("Use --install or --uninstall alone, without a server.")
         pinned = pin is not False
         return _edit_client(client or former or "", directory, remove=former is not None, ask=not yes, pin=pinned)
-    if not server:
+    if (address is None) != (upstream is None) or (upstream is not None and server):
+        raise click.UsageError("Use --http HOST:PORT and --upstream URL together, without a command.")
+    if not server and upstream is None:
         raise click.UsageError("Missing the command of the server, as in: llxprt-hooks mcp-proxy -- npx shop-server")
     if pin and server_name is None:
         raise click.UsageError("--pin needs --server-name NAME, the name that `llxprt-hooks trust --mcp NAME` takes.")
     hooks = load_hooks(directory, "mcp-proxy", required, allow_unguarded=allow_unguarded)
     pins = McpPins(directory, server_name) if pin and server_name is not None else None
-    names = dict(map(_alias, aliases))
+    guarded = GuardedServer(
+        hooks.config,
+        server_name=server_name,
+        aliases=dict(map(_alias, aliases)),
+        pins=pins,
+        checks_schemas=not no_check,
+    )
+    if upstream is not None and address is not None:
+        return _serve(guarded, upstream, address, hosts)
     try:
-        status = run_proxy(
-            hooks, server, server_name=server_name, aliases=names, pins=pins, checks_schemas=not no_check
-        )
+        status = run_proxy(guarded, server)
     except OSError as error:
         warn(f"cannot start the MCP server: {server[0]}: {error.strerror}")
         return status_of_failed_start(error)
@@ -124,6 +149,43 @@ def _alias(text: str) -> tuple[str, str]:
     if not (tool and equals and name):
         raise click.UsageError(f"--alias must be TOOL=NAME, found {text!r}")
     return tool, name
+
+
+def _serve(guarded: GuardedServer, upstream: str, address: str, hosts: tuple[str, ...]) -> int:
+    """Run the proxy between clients and a server that are reached over HTTP, until a signal ends it."""
+    try:
+        from llxprt_hooks.integrations.proxy.mcp_http import serving
+    except ModuleNotFoundError as error:
+        raise click.ClickException(missing_extra("the MCP proxy over HTTP", "model-proxy", error)) from error
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    if not host or not port.isdecimal() or int(port) >= _PORTS:
+        raise click.UsageError(f"--http must be HOST:PORT, found {address!r}")
+    if urlsplit(upstream).scheme not in ("http", "https") or not urlsplit(upstream).hostname:
+        raise click.UsageError(f"--upstream must be an http or https URL, found {upstream!r}")
+    if not is_loopback(host) and not hosts:
+        raise click.UsageError(
+            f"--http {address} lets other machines use the proxy. If you want that: --allow-host NAME"
+        )
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
+
+    async def run() -> None:
+        ended = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        async with serving(guarded, upstream, host=host, port=int(port), allowed_hosts=hosts) as url:
+            click.echo(url)
+            sys.stdout.flush()
+            await ended.wait()
+
+    try:
+        asyncio.run(run())
+    except OSError as error:
+        raise click.ClickException(f"cannot listen at {address}: {error.strerror or error}") from error
+    return ExitStatus.OK
+
+
+_PORTS = 1 << 16
 
 
 def _edit_client(name: str, directory: str, *, remove: bool, ask: bool, pin: bool) -> int:

@@ -1,0 +1,217 @@
+"""``mcp-proxy --http … --upstream …``: the same guard between a client and a server that is reached over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from llxprt_hooks import Config, deny
+from llxprt_hooks._support.http_server import Server, listen
+from llxprt_hooks.integrations.proxy.mcp_guard import GuardedServer
+from llxprt_hooks.integrations.proxy.mcp_http import serving
+from llxprt_hooks.settings.trust.mcp_pins import McpPins
+
+if TYPE_CHECKING:
+    from tests.support.cli import CliProject
+
+HEADERS = {"accept": "application/json, text/event-stream", "authorization": "Bearer t0ken"}
+TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("add", "guarded")]
+
+
+class Upstream:
+    """A server that answers calls in a JSON text, or in a stream if the tool is called so."""
+
+    def __init__(self) -> None:
+        self.received: list[Any] = []
+        self.headers: list[dict[str, str]] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        request = Request(scope, receive)
+        self.headers.append(dict(request.headers))
+        body = await request.body()
+        message = json.loads(body) if body else {"method": request.method}
+        self.received.append(message)
+        await self.answer(message)(scope, receive, send)
+
+    def answer(self, message: Any) -> Response:
+        if isinstance(message, list):
+            return JSONResponse([reply(each) for each in message])
+        match message.get("method"):
+            case "initialize":
+                return JSONResponse(reply(message, {"serverInfo": {"name": "s"}}), headers={"mcp-session-id": "s-1"})
+            case "tools/list":
+                return JSONResponse(reply(message, {"tools": TOOLS}))
+            case "tools/call" if message["params"]["name"] == "streamed":
+                return StreamingResponse(self.events(message), media_type="text/event-stream")
+            case "tools/call" | "GET":
+                return JSONResponse(reply(message))
+            case "DELETE":
+                return Response(status_code=204)
+        return Response(status_code=202)
+
+    async def events(self, message: Any) -> AsyncIterator[str]:
+        yield "id: 1\nretry: 500\ndata: \n\n"
+        asked = {"jsonrpc": "2.0", "id": "s", "method": "sampling/createMessage", "params": {"messages": []}}
+        for number, each in enumerate((asked, reply(message)), 2):
+            yield f"event: message\nid: {number}\ndata: {json.dumps(each)}\n\n"
+
+
+def reply(message: Any, result: Any = None) -> dict[str, Any]:
+    text = {"content": [{"type": "text", "text": "secret"}]}
+    return {"jsonrpc": "2.0", "id": message.get("id"), "result": text if result is None else result}
+
+
+def call(name: str, ident: int = 1) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": ident, "method": "tools/call", "params": {"name": name, "arguments": {}}}
+
+
+@asynccontextmanager
+async def running(application: Any) -> AsyncIterator[str]:
+    listening = listen("127.0.0.1", 0)
+    server = Server(application)
+    task = asyncio.ensure_future(server.serve(sockets=[listening]))
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+    finally:
+        server.should_exit = True
+        await task
+        listening.close()
+
+
+Post = Callable[..., Awaitable[httpx.Response]]
+
+
+def between(use: Callable[[Post, Upstream], Awaitable[None]], config: Config, **options: Any) -> None:
+    """Run a client's side of a proxy between it and a server."""
+
+    async def run() -> None:
+        upstream = Upstream()
+        async with (
+            running(upstream) as url,
+            serving(GuardedServer(config, **options), url, host="127.0.0.1", port=0) as address,
+            httpx.AsyncClient(headers=HEADERS) as client,
+        ):
+
+            async def post(message: Any, path: str = "", method: str = "POST", **headers: str) -> httpx.Response:
+                content = None if message is None else json.dumps(message)
+                return await client.request(method, address + path, content=content, headers=headers)
+
+            await use(post, upstream)
+
+    asyncio.run(run())
+
+
+def hooked(**functions: Any) -> Config:
+    config = Config(enable_hooks=True, profile="full")
+    from llxprt_hooks import Hooks
+
+    hooks = Hooks(config)
+    for event, function in functions.items():
+        hooks.on(event, function)
+    return config
+
+
+def before(payload: Any) -> Any:
+    return deny("not today") if payload["tool_name"] == "guarded" else None
+
+
+def after(_: Any) -> Any:
+    return {"hookSpecificOutput": {"tool_response": "[redacted]"}}
+
+
+def test_calls_pass_hooks_whatever_the_answer_is() -> None:
+    async def use(post: Post, upstream: Upstream) -> None:
+        refused = await post(call("guarded"))
+        assert refused.json()["result"] == {"content": [{"type": "text", "text": "not today"}], "isError": True}
+        assert upstream.received == []
+        assert (await post(call("add"))).json()["result"]["content"][0]["text"] == "[redacted]"
+        streamed = (await post(call("streamed"))).text
+        assert streamed.startswith("id: 1\nretry: 500\ndata: \n\nevent: message\nid: 2\ndata: {")
+        assert "id: 3\ndata: " in streamed
+        assert "[redacted]" in streamed
+        assert "secret" not in streamed
+        batch = (await post([call("guarded", 1), call("add", 2)])).json()
+        assert {each["id"]: each["result"]["content"][0]["text"] for each in batch} == {1: "not today", 2: "[redacted]"}
+
+    between(use, hooked(BeforeTool=before, AfterTool=after))
+
+
+def test_everything_else_passes_as_it_is() -> None:
+    async def use(post: Post, upstream: Upstream) -> None:
+        started = await post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+        assert started.headers["mcp-session-id"] == "s-1"
+        assert (await post({"jsonrpc": "2.0", "method": "notifications/initialized"})).status_code == 202
+        assert (await post(None, method="DELETE", **{"mcp-session-id": "s-1"})).status_code == 204
+        assert {headers["authorization"] for headers in upstream.headers} == {"Bearer t0ken"}
+        assert (await post(call("add"), path="/other")).status_code == 404
+
+    between(use, hooked(BeforeTool=before))
+
+
+def test_what_the_server_asks_passes_hooks() -> None:
+    async def use(post: Post, upstream: Upstream) -> None:
+        streamed = (await post(call("streamed"))).text
+        assert "sampling/createMessage" not in streamed
+        assert "secret" in streamed
+        (answer,) = [each for each in upstream.received if each.get("id") == "s"]
+        assert answer["error"]["message"] == "llxprt-hooks: no"
+
+    between(use, hooked(BeforeModel=lambda _: deny("no")))
+
+
+def test_a_stop_holds_for_the_session() -> None:
+    async def use(post: Post, upstream: Upstream) -> None:
+        await post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+        for session in ({"mcp-session-id": "s-1"}, {"mcp-session-id": "s-1"}):
+            assert "enough" in (await post(call("add"), **session)).text
+        assert [each for each in upstream.received if each["method"] == "tools/call"] == []
+
+    between(use, hooked(BeforeTool=lambda _: {"continue": False, "stopReason": "enough"}))
+
+
+def test_pinned_tools_over_http(world: CliProject) -> None:
+    async def use(post: Post, upstream: Upstream) -> None:
+        assert "is new, so it was not called" in (await post(call("add"))).text
+        assert [each["method"] for each in upstream.received] == ["tools/list"], "the proxy asks itself"
+        assert (await post({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})).json()["result"]["tools"] == []
+
+    with world.inside():
+        between(use, hooked(), pins=McpPins(world.root, "shop"))
+
+
+@pytest.mark.parametrize(
+    "headers", [{"host": "evil.example"}, {"origin": "https://evil.example"}, {"host": ""}], ids=str
+)
+def test_requests_of_other_sites_are_refused(headers: dict[str, str]) -> None:
+    async def use(post: Post, upstream: Upstream) -> None:
+        assert (await post(call("add"), **headers)).status_code == 403
+        assert upstream.received == []
+
+    between(use, hooked())
+
+
+def test_a_server_that_cannot_be_reached(world: CliProject) -> None:
+    async def run() -> None:
+        async with (
+            serving(GuardedServer(hooked()), "http://127.0.0.1:9/mcp", host="127.0.0.1", port=0) as address,
+            httpx.AsyncClient() as client,
+        ):
+            answer = await client.post(address, json=call("add"))
+            assert answer.status_code == 502
+            assert "cannot reach the MCP server" in answer.text
+
+    asyncio.run(run())
+    for options in (
+        ("--http", "127.0.0.1:0"),
+        ("--upstream", "http://a/mcp"),
+        ("--http", "1", "--upstream", "http://a"),
+    ):
+        assert world.run("mcp-proxy", *options).status == 64
