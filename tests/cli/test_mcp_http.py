@@ -183,8 +183,26 @@ def test_pinned_tools_over_http(world: CliProject) -> None:
         assert [each["method"] for each in upstream.received] == ["tools/list"], "the proxy asks itself"
         assert (await post({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})).json()["result"]["tools"] == []
 
+    async def approve(post: Post, _: Upstream) -> None:
+        await post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+        await post({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+        pins = McpPins(world.root, "shop")
+        offered = pins.offered()
+        assert isinstance(offered, dict)
+        pins.approve(offered)
+
+    async def use_approved(post: Post, _: Upstream) -> None:
+        await post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+        answers.append((await post(call("add"), **{"mcp-session-id": "s-1"})).text)
+
+    answers: list[str] = []
     with world.inside():
-        between(use, hooked(), pins=McpPins(world.root, "shop"))
+        between(use, hooked(), pins=McpPins(world.root, "shop", "https://shop.example"))
+        between(approve, hooked(), pins=McpPins(world.root, "shop", "https://shop.example"))
+        between(use_approved, hooked(), pins=McpPins(world.root, "shop", "https://shop.example"))
+        between(use_approved, hooked(), pins=McpPins(world.root, "shop", "https://other.example"))
+    assert "secret" in answers[0]
+    assert "a server whose name or address has changed" in answers[1]
 
 
 @pytest.mark.parametrize(
@@ -215,3 +233,6 @@ def test_a_server_that_cannot_be_reached(world: CliProject) -> None:
         ("--http", "1", "--upstream", "http://a"),
     ):
         assert world.run("mcp-proxy", *options).status == 64
+    insecure = world.run("mcp-proxy", "--http", "127.0.0.1:0", "--upstream", "http://shop.example/mcp")
+    assert insecure.status == 64
+    assert "is not encrypted" in insecure.stderr

@@ -145,7 +145,7 @@ def test_instructions_and_the_name_of_the_server_are_pinned(server: Server, worl
     connection = server.connection()
     assert "instructions" not in introduce(connection)
     assert listed(connection) == []
-    assert "belongs to a server whose name has changed" in connection.text("add")
+    assert "belongs to a server whose name or address has changed" in connection.text("add")
 
 
 def test_what_is_approved_is_shown_with_everything_visible(server: Server, world: CliProject) -> None:

@@ -49,6 +49,7 @@ _CLIENTS = ("claude", "cursor", "vscode")
 @click.option("--http", "address", metavar="HOST:PORT", help="Listen here for clients, instead of standard input.")
 @click.option("--upstream", metavar="URL", help="The server's URL, instead of a command. Needs --http.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another name of this machine, for --http.")
+@click.option("--allow-insecure", is_flag=True, help="Allow an --upstream without encryption on another machine.")
 @click.option("--install", "client", type=click.Choice(_CLIENTS), help="Add the proxy to a client's configuration.")
 @click.option(
     "--uninstall", "former", type=click.Choice(_CLIENTS), help="Remove the proxy from a client's configuration."
@@ -67,6 +68,7 @@ def command(
     address: str | None,
     upstream: str | None,
     hosts: tuple[str, ...],
+    allow_insecure: bool,
     client: str | None,
     former: str | None,
     yes: bool,
@@ -121,12 +123,14 @@ def command(
         return _edit_client(client or former or "", directory, remove=former is not None, ask=not yes, pin=pinned)
     if (address is None) != (upstream is None) or (upstream is not None and server):
         raise click.UsageError("Use --http HOST:PORT and --upstream URL together, without a command.")
+    if upstream is not None:
+        _check_upstream(upstream, allow_insecure=allow_insecure)
     if not server and upstream is None:
         raise click.UsageError("Missing the command of the server, as in: llxprt-hooks mcp-proxy -- npx shop-server")
     if pin and server_name is None:
         raise click.UsageError("--pin needs --server-name NAME, the name that `llxprt-hooks trust --mcp NAME` takes.")
     hooks = load_hooks(directory, "mcp-proxy", required, allow_unguarded=allow_unguarded)
-    pins = McpPins(directory, server_name) if pin and server_name is not None else None
+    pins = McpPins(directory, server_name, upstream) if pin and server_name is not None else None
     guarded = GuardedServer(
         hooks.config,
         server_name=server_name,
@@ -151,6 +155,17 @@ def _alias(text: str) -> tuple[str, str]:
     return tool, name
 
 
+def _check_upstream(url: str, *, allow_insecure: bool) -> None:
+    scheme, host = urlsplit(url).scheme, urlsplit(url).hostname or ""
+    if scheme not in ("http", "https") or not host:
+        raise click.UsageError(f"--upstream must be an http or https URL, found {url!r}")
+    if scheme == "http" and not is_loopback(host) and not allow_insecure:
+        raise click.UsageError(
+            f"{url} is not encrypted, so others can read and change what the server and its clients send. "
+            "Use https, or pass --allow-insecure"
+        )
+
+
 def _serve(guarded: GuardedServer, upstream: str, address: str, hosts: tuple[str, ...]) -> int:
     """Run the proxy between clients and a server that are reached over HTTP, until a signal ends it."""
     try:
@@ -161,8 +176,6 @@ def _serve(guarded: GuardedServer, upstream: str, address: str, hosts: tuple[str
     host = host.strip("[]")
     if not host or not port.isdecimal() or int(port) >= _PORTS:
         raise click.UsageError(f"--http must be HOST:PORT, found {address!r}")
-    if urlsplit(upstream).scheme not in ("http", "https") or not urlsplit(upstream).hostname:
-        raise click.UsageError(f"--upstream must be an http or https URL, found {upstream!r}")
     if not is_loopback(host) and not hosts:
         raise click.UsageError(
             f"--http {address} lets other machines use the proxy. If you want that: --allow-host NAME"

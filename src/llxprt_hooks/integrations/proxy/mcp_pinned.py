@@ -33,7 +33,8 @@ class PinnedServer:
     def introduced(self, result: Mapping[str, Any]) -> tuple[str, ...]:
         """Take note of how a server introduces itself; return the fields that the client must not get."""
         info = result.get("serverInfo")
-        parts = {SERVER: {"name": info.get("name") if isinstance(info, dict) else None}}
+        identity = {"name": info.get("name") if isinstance(info, dict) else None}
+        parts: dict[str, Any] = {SERVER: identity if self._pins.url is None else {**identity, "url": self._pins.url}}
         if (instructions := result.get(INSTRUCTIONS)) is not None:
             parts[INSTRUCTIONS] = instructions
         self._see(parts)
@@ -82,7 +83,7 @@ class PinnedServer:
 
     def _objection(self, part: str) -> str | None:
         if (changed := self._objections.get(SERVER)) is not None and self._pins.approved:
-            return f"belongs to a server whose name {changed}"
+            return f"belongs to a server whose name or address {changed}"
         return self._objections.get(part, _NOT_OFFERED)
 
     def _see(self, parts: Mapping[str, Any]) -> None:

@@ -39,9 +39,11 @@ _VERSION: Final = 1
 class McpPins:
     """The definitions of one server, as a project uses it."""
 
-    def __init__(self, project_dir: str | os.PathLike[str], server: str) -> None:
+    def __init__(self, project_dir: str | os.PathLike[str], server: str, url: str | None = None) -> None:
+        """``url`` is where the server is reached; None if the client starts it."""
         self.project = Path(project_dir).resolve()
         self.server = server
+        self.url = url
         self._store = TrustStore.of(self.project)
         self._key = Path(f"{self.project}#mcp:{quote(server, safe='')}")
         self.offer_file = self._store.file.with_name(OFFERS_NAME) / f"{text_digest(str(self._key).encode())}.json"
