@@ -69,3 +69,21 @@ def test_a_schema_that_cannot_be_used_refuses_nothing(schema: Any) -> None:
     schemas.declare([{"name": "a", "inputSchema": schema}, "no tool", {"name": 7}])
     assert schemas.objection("a", "inputSchema", {"b": 1}) is None
     assert schemas.objection("unknown", "inputSchema", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_refused"),
+    [
+        ({"properties": {"a": {}}}, True),
+        ({"properties": {"a": {}}, "additionalProperties": True}, False),
+        ({"properties": {"a": {}}, "anyOf": [{"properties": {"b": {}}}]}, False),
+        ({"properties": {}}, False),
+        ({"type": "object"}, False),
+    ],
+    ids=str,
+)
+def test_an_argument_that_a_tool_does_not_declare(schema: Any, is_refused: bool) -> None:
+    schemas = DeclaredSchemas()
+    schemas.declare([{"name": "a", "inputSchema": schema}])
+    objection = schemas.objection("a", "inputSchema", {"a": 1, "b": 2})
+    assert objection == ("'b' is not declared" if is_refused else None)
