@@ -138,3 +138,36 @@ def test_hooks_take_secrets_out_of_every_kind_of_result(project: Project, connec
         answer = json.dumps(connection.call("raw", lines=[json.dumps({"jsonrpc": "2.0", "id": 1, **reply})]))
         assert SECRET not in answer, kind
         assert "[secret]" in answer, kind
+
+
+OFFERS: dict[str, Any] = {
+    "prompts-list": {"prompts": [{"name": "greet"}, {"name": "obey"}]},
+    "resources-list": {"resources": [{"uri": "file:///a"}, {"uri": "file:///secret"}]},
+    "resources-templates-list": {"resourceTemplates": [{"uriTemplate": "file:///{name}"}]},
+    "tools-list": {"tools": [{"name": "free"}, {"name": "other"}]},
+}
+ALLOWED = ["free", "prompt/greet", "mcp__shop__resource/file:///a"]
+
+
+def test_hooks_choose_prompts_and_resources_by_name(project: Project, connect: Connections) -> None:
+    says = {"hookSpecificOutput": {"toolConfig": {"mode": "AUTO", "allowedFunctionNames": ALLOWED}}}
+    project.configure(BeforeToolSelection=project.hook(says=says))
+    for name, offer in OFFERS.items():
+        project.note(f"{name}.json").write_text(json.dumps(offer))
+    connection = connect("--server-name", "shop")
+
+    def answer(method: str, **params: Any) -> Any:
+        connection.send({"jsonrpc": "2.0", "id": 5, "method": method, "params": params})
+        return connection.receive()
+
+    assert answer("prompts/list")["result"] == {"prompts": [{"name": "greet"}]}
+    assert answer("resources/list")["result"] == {"resources": [{"uri": "file:///a"}]}
+    assert answer("resources/templates/list")["result"] == {"resourceTemplates": []}
+    assert answer("tools/list")["result"] == {"tools": [{"name": "free"}]}
+    assert answer("prompts/get", name="greet")["result"] == {"method": "prompts/get"}
+    assert answer("resources/read", uri="file:///a")["result"] == {"method": "resources/read"}
+    assert "`prompt/obey` is not available" in answer("prompts/get", name="obey")["error"]["message"]
+    assert answer("resources/read", uri="file:///never/listed")["error"]["code"] == -32602
+    connection.send([{"jsonrpc": "2.0", "id": 6, "method": "resources/subscribe", "params": {"uri": "file:///secret"}}])
+    assert "error" in connection.receive()[0]
+    assert b"obey" not in b"".join(connection.received())

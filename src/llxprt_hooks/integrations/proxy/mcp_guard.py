@@ -66,6 +66,17 @@ _MAX_SHOWN: Final = 12
 
 _LIST, _TASK_RESULT, _CANCELLED = "tools/list", "tasks/result", "notifications/cancelled"
 _INITIALIZE, _LIST_CHANGED = "initialize", b"notifications/tools/list_changed"
+_NAMED_LISTS: Final = {
+    "prompts/list": ("prompts", "name", "prompt/"),
+    "resources/list": ("resources", "uri", "resource/"),
+    "resources/templates/list": ("resourceTemplates", "uriTemplate", "resource/"),
+}
+"""What else a server lists: the field with the list, the field with a name in it, and how the name begins for hooks."""
+_NAMED_USES: Final = {
+    "prompts/get": ("name", "prompt/"),
+    "resources/read": ("uri", "resource/"),
+    "resources/subscribe": ("uri", "resource/"),
+}
 _INTRODUCTIONS: Final = (_INITIALIZE, "server/discover")
 """What a server answers with its name and its instructions."""
 _PARSE_ERROR, _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32700, -32600, -32602, -32603
@@ -95,6 +106,8 @@ class GuardedServer:
         self.guards_requests = self.integration.has_hooks(HookEventName.BEFORE_MODEL)
         """Whether hooks see what the server asks the client's model and user."""
         has_tool_hooks = self.integration.has_hooks(*TOOL_EVENTS, HookEventName.BEFORE_TOOL_SELECTION)
+        self.selects = self.integration.has_hooks(HookEventName.BEFORE_TOOL_SELECTION)
+        """Whether hooks decide what a client gets to see."""
         self.is_guarded = has_tool_hooks or pins is not None or self.guards_requests
 
 
@@ -140,6 +153,7 @@ class GuardedConnection:
         self._session = Session(server.config, server.config.session_id, "")
         self._pinned, self._schemas, self._checks_schemas = server.pinned, server.schemas, server.checks_schemas
         self._guards_requests, self._is_guarded = server.guards_requests, server.is_guarded
+        self._selects = server.selects
         self._to_server, self._to_client, self._call_soon = to_server, to_client, call_soon
         self._on_start: Callable[[asyncio.Task[None]], None] = lambda _: None
         self.has_state = False
@@ -193,6 +207,8 @@ class GuardedConnection:
             return self._pinned is not None
         if head.method == CALL:
             return self._is_hooked(head.tool) and self._await(key_of(head.id))
+        if self._selects and (head.method in _NAMED_LISTS or head.method in _NAMED_USES):
+            return True
         return head.method == _LIST or (self.has_state and head.method in (_CANCELLED, _TASK_RESULT))
 
     def _await(self, key: Key) -> bool:
@@ -312,6 +328,8 @@ class GuardedConnection:
             self._await(key)
             call = self._calls[key] = self._call_of(message)
             call.task = self._start(self._send_call(call, message, line))
+        elif self._selects and message.get("method") in _NAMED_USES:
+            self._start(self._send_use(message, line))
         elif self._passes(message):
             self._await_no_more(message)
             self._to_server.write_later(line)
@@ -335,11 +353,50 @@ class GuardedConnection:
             return self._cancel(key_of(params.get("requestId")))
         if method == _LIST and key != NO_ID:
             self._waiting[key] = partial(self._listed, key, params.get("cursor") is None)
+        elif self._selects and method in _NAMED_LISTS and key != NO_ID:
+            self._waiting[key] = partial(self._listed_by_name, key, method)
         elif method in _INTRODUCTIONS and key != NO_ID and self._pinned is not None:
             self._waiting[key] = partial(self._introduced, self._pinned, key)
         elif method == _TASK_RESULT and (call := self._task_calls.get(name_text(params.get("taskId")))):
             self._expect(_Call(call.halves, call.tool, caller=call.caller), key)  # as often as the client asks for it
         return True
+
+    async def _send_use(self, message: Message, line: bytes) -> None:
+        """Send a request for a prompt or a resource, if hooks offer it."""
+        if (refused := await self._unselected(message)) is None:
+            self._to_server.write_later(line)
+        elif refused["id"] is not None:
+            self._to_client.write_later(write_json(refused) + b"\n")
+
+    async def _unselected(self, message: Message) -> Message | None:
+        """Return the answer to a request for a prompt or a resource that hooks leave out; None if they offer it."""
+        field, prefix = _NAMED_USES[message["method"]]
+        name = f"{prefix}{name_text(params_of(message).get(field))}"
+        await self._integration.select_for_call(name, self._session)
+        if self._integration.is_offered(name, self._session):
+            return None
+        error = {"code": _INVALID_PARAMS, "message": f"llxprt-hooks: `{name}` is not available: hooks leave it out"}
+        return {"jsonrpc": "2.0", "id": message.get("id"), "error": error}
+
+    def _listed_by_name(self, key: Key, method: str, message: Message, line: bytes) -> bytes | None:
+        """A list of prompts or resources, of which hooks choose."""
+        del self._waiting[key]
+        field, named, prefix = _NAMED_LISTS[method]
+        result = message.get("result")
+        if not isinstance(result, dict) or not isinstance(listed := result.get(field), list):
+            return line
+        names = [f"{prefix}{name_text(each.get(named) if isinstance(each, dict) else None)}" for each in listed]
+        self._start(self._send_selected(field, names, listed, message, line))
+        return None
+
+    async def _send_selected(
+        self, field: str, names: list[str], listed: list[Any], message: Message, line: bytes
+    ) -> None:
+        await self._integration.select(names, self._session)
+        named = zip(names, listed, strict=True)
+        offered = [each for name, each in named if self._integration.is_offered(name, self._session)]
+        changed = line if len(offered) == len(listed) else edited(line, message, ("result",), {field: offered})
+        self._to_client.write_later(changed)
 
     def _call_of(self, message: Message) -> _Call:
         params = params_of(message)
@@ -437,6 +494,11 @@ class GuardedConnection:
         answers: list[Message] = []
 
         async def checked(message: Message) -> object:
+            if self._selects and message.get("method") in _NAMED_USES:
+                if (refused := await self._unselected(message)) is not None:
+                    answers.append(refused)
+                    return None
+                return message
             if message.get("method") != CALL:
                 return message if self._passes(message) else None
             if not self._is_hooked_call(message):
