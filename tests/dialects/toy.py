@@ -24,6 +24,7 @@ class ToyHook(NamedTuple):
     key: str = "toy"
     view: str = "toy"
     background: bool = False
+    folder: str = ""
 
     def runs_for(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> Sequence[ToyHook]:
         return (self,)
@@ -45,21 +46,25 @@ class ToyHook(NamedTuple):
 
 class Toy:
     title = "Toy"
+    folders = ()
 
     def files(self, project: Path) -> Sequence[DialectFile]:
-        return [DialectFile(project / "toy.json", Level.PROJECT)]
+        return [DialectFile(project / "toy.toml", Level.PROJECT)]
 
     def plugin(self, folder: Path) -> DialectFile:
-        return DialectFile(folder / "toy.json", Level.USER, is_plugin=True)
+        return DialectFile(folder / "toy.toml", Level.USER, is_plugin=True)
 
     def read_file(self, document: Document) -> ReadFile:
-        return ReadFile(document.root.to_value())
+        fields = document.root.to_value()
+        return ReadFile(fields, disabled=fields.get("disabled", ()))
 
     def read_definitions(self, hook_set: HookSet) -> tuple[list[HookDefinition], list[Problem]]:
         written = {"type": "command", "command": hook_set.hooks["guard"]}
         config, _ = read_hook(written, hook_set.before_start, hook_set.scope)
         assert config is not None
-        return [HookDefinition(self.speaking(config), HookEventName.BEFORE_TOOL, hook_set.source, "toy", 0, 0)], []
+        event, path = HookEventName.BEFORE_TOOL, ("hooks", "guard")
+        speaking = structs.replace(self.speaking(config), foreign=ToyHook(folder=hook_set.hooks.get("folder", "")))
+        return [HookDefinition(speaking, event, hook_set.source, "toy", 0, 0, path=path)], []
 
     def speaking(self, config: HookConfig) -> HookConfig:
         return structs.replace(config, acts=True, foreign=ToyHook())

@@ -164,7 +164,7 @@ class HookSet:
     """The file or extension; empty for hooks that a program passed in."""
     scope: HookScope = HookScope.PROJECT
     disabled: tuple[str, ...] = ()
-    """Of managed hooks, those that their own file disables; other lists do not affect them."""
+    """Those that their own files disable. Other lists do not affect managed hooks."""
     before_start: BeforeStart | None = field(default=None, repr=False, compare=False)
     """Called before every start of one of these hooks."""
     dialect: str = NATIVE
@@ -192,16 +192,15 @@ class HookDefinition(msgspec.Struct, frozen=True):
     """Whether the matcher is not valid and the group, because of ``failClosed``, is for everything (D-27)."""
     matching: Callable[[HookEventName, str | None], Matches] = compile_matcher
     """How the matcher is compared: by the rules of the dialect that the settings are written in."""
-    written_event: str = ""
-    """What the settings call the event, if that is not its native name."""
+    path: Steps = ()
+    """The way to the entry in its file, if that is not the native one."""
 
     @property
     def where(self) -> str:
         """The path of the entry in its file, for example ``hooks.BeforeTool[0].hooks[1]``."""
         if self.group_number is None:
             return f"hooks.on({self.event_name.value!r})"
-        event = self.written_event or self.event_name
-        return where_words(("hooks", event, self.group_number, "hooks", self.number))
+        return where_words(self.path or ("hooks", self.event_name, self.group_number, "hooks", self.number))
 
 
 def read_definitions(hook_set: HookSet) -> tuple[list[HookDefinition], list[Problem]]:

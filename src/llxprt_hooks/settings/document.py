@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from llxprt_hooks.settings.atomic import exclusive_lock, write_atomically
-from llxprt_hooks.settings.jsonc import JsoncError, Kind, LineIndex, Node, duplicate_members, parse, shown
+from llxprt_hooks.settings.jsonc import JsoncError, Kind, LineIndex, Node, duplicate_members, node_of, parse, shown
 from llxprt_hooks.settings.problem import Problem, first_problems
 
 MAX_BYTES: Final = 4 * 1024 * 1024
@@ -31,7 +32,7 @@ class Document:
     _lines: LineIndex = field(repr=False, compare=False)
 
     def problem_at(self, offset: int, message: str) -> Problem:
-        return Problem(self.file, *self._lines.line_and_column(offset), message)
+        return Problem(self.file, *self._lines.line_and_column(max(offset, 0)), message)
 
     def found(self, node: Node) -> str:
         """Describe a node for a message: its source text, or its kind if it is a container."""
@@ -70,7 +71,7 @@ def read_any_document(file: Path) -> Document | Problem | None:
         return Problem(file, 1, 1, f"the file cannot be read: {error.strerror or error}")
     try:
         text = data.decode()
-        root = parse(text)
+        root = _PARSERS.get(file.suffix, parse)(text)
     except UnicodeDecodeError as error:
         before = data[: error.start].decode()
         message = f"the byte 0x{data[error.start]:02x} is not valid UTF-8; save the file as UTF-8"
@@ -78,6 +79,33 @@ def read_any_document(file: Path) -> Document | Problem | None:
     except JsoncError as error:
         return Problem(file, error.line, error.column, error.message, fix=error.fix)
     return Document(file, real_file, status, text, root, LineIndex(text))
+
+
+def _parse_toml(text: str) -> Node:
+    """Parse TOML, which other agents use. Its values have no position."""
+    import tomllib  # not above: most projects have no such file
+
+    try:
+        return node_of(_json_value(tomllib.loads(text)))
+    except (ValueError, RecursionError) as error:
+        message = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
+        found = _TOML_PLACE.search(message)
+        line, column = (int(found[1]), int(found[2])) if found else (1, 1)
+        message = _TOML_PLACE.sub("", message)
+        raise JsoncError(line, column, f"this is not valid TOML: {message}", "Write valid TOML.") from error
+
+
+_PARSERS: Final = {".toml": _parse_toml}
+_TOML_PLACE: Final = re.compile(r" \(at line (\d+), column (\d+)\)")
+
+
+def _json_value(value: Any) -> Any:
+    """Return a value of TOML as JSON has it: dates and times become text."""
+    if isinstance(value, dict):
+        return {key: _json_value(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_json_value(each) for each in value]
+    return value if isinstance(value, str | int | float) else str(value)
 
 
 def _read(real_file: Path) -> tuple[bytes, os.stat_result]:

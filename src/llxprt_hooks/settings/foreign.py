@@ -77,6 +77,10 @@ class ForeignHook(Protocol):
     def background(self) -> bool:
         """Whether nobody waits for it."""
 
+    @property
+    def folder(self) -> str:
+        """Where it runs, if that is not the project: a path, which may be relative to the project."""
+
     def runs_for(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> Sequence[ForeignHook]:
         """The runs of the hook for this event, usually itself once; none if it is not for it, as far as its matcher
         cannot tell. Where its product has several calls for one of ours, one for each.
@@ -105,6 +109,8 @@ class DialectFile(NamedTuple):
     """What its hooks get in their environment."""
     is_plugin: bool = False
     """Whether the user named it, as a plugin's: it needs no approval, and its switches do not count."""
+    is_policy: bool = False
+    """Whether it is the administrator's, so that no other file switches its hooks off."""
 
 
 class ReadFile(NamedTuple):
@@ -117,6 +123,8 @@ class ReadFile(NamedTuple):
     """Whether it switches hooks off; None if it does not say."""
     gaps: Sequence[tuple[int, str]] = ()
     """What cannot be honored here: where in the text, and a message."""
+    disabled: Sequence[str] = ()
+    """Names, or commands of hooks without a name, that it switches off in all files of the dialect."""
 
 
 class NativeCall(NamedTuple):
@@ -135,6 +143,10 @@ class Dialect(Protocol):
     @property
     def title(self) -> str:
         """The agent, for people, with the version that the dialect is taken from."""
+
+    @property
+    def folders(self) -> Sequence[str]:
+        """Folders of a project in which every file may have settings."""
 
     def files(self, project: Path) -> Sequence[DialectFile]:
         """The settings files of a project and of the user, in the order in which their hooks run."""

@@ -28,8 +28,8 @@ class ForeignFile:
     content: Document | Problem | None
     read: ReadFile | None = None
 
-    def hook_set(self, dialect: str, trust: TrustStatus) -> HookSet | None:
-        """The hooks of the file; None if it has none."""
+    def hook_set(self, dialect: str, trust: TrustStatus, disabled: tuple[str, ...] = ()) -> HookSet | None:
+        """The hooks of the file, without those that any file of the dialect switches off; None if it has none."""
         if self.read is None or not self.read.hooks:
             return None
         is_project = self.found.level is Level.PROJECT
@@ -37,6 +37,7 @@ class ForeignFile:
             self.read.hooks,
             origin=str(self.found.file),
             scope=HookScope.PROJECT if is_project else HookScope.USER,
+            disabled=disabled,
             before_start=trust.refusal if is_project else None,
             dialect=dialect,
             variables={**self.read.variables, **self.found.variables},
@@ -72,7 +73,12 @@ def load_foreign(project: Path, dialect: str, plugins: Sequence[Path] = ()) -> F
     switches = [(each.found.file, each.read.off) for each in applying if each.read and not each.found.is_plugin]
     off_by = next((file if off else None for file, off in switches if off is not None), None)
     in_use = files if trust.counts or trust.held_back else applying
-    pairs = [(each.found.level, each.hook_set(dialect, trust)) for each in in_use if off_by is None]
+    disabled = tuple(name for each in applying if each.read for name in each.read.disabled)
+    pairs = [
+        (each.found.level, each.hook_set(dialect, trust, disabled))
+        for each in in_use
+        if off_by is None or each.found.is_policy
+    ]
     pairs += [(Level.PROJECT, hooks) for hooks in _held_back(dialect, trust)]
     others = (each.hook_set(dialect, trust) for each in files if each not in in_use)
     return ForeignSettings(

@@ -13,10 +13,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.settings.audit import NOWHERE, AuditRule
-from llxprt_hooks.settings.definitions import ConfigSource, HookScope, HookSet, known_dialects, read_definitions
+from llxprt_hooks.settings.definitions import (
+    ConfigSource,
+    HookScope,
+    HookSet,
+    dialect_of,
+    known_dialects,
+    read_definitions,
+)
 from llxprt_hooks.settings.document import Document, read_document
 from llxprt_hooks.settings.environment import HookEnvironment
 from llxprt_hooks.settings.extensions import find_extensions
+from llxprt_hooks.settings.foreign import DIALECTS
 from llxprt_hooks.settings.foreign_files import ForeignSettings, load_foreign
 from llxprt_hooks.settings.hook_fields import (
     DEFAULT_MAX_CONTINUATIONS,
@@ -233,7 +241,7 @@ def load_settings(
     asked = asked_for.get()
     requested = known_dialects((*dialects, *asked.dialects))
     folders = [absolute_project(each) for each in (*plugins, *asked.plugins)]
-    requested = requested or (PLUGIN_DIALECT,) * bool(folders)
+    requested = requested or tuple(DIALECTS)[: bool(folders)]
     project = absolute_project(project_dir)
     levels = read_levels(project)
     project_content = next(each.content for each in levels if each.level is Level.PROJECT)
@@ -247,7 +255,10 @@ def load_settings(
     applying = (each for each in levels if each.level is not Level.PROJECT or trust.counts)
     also = (each.fields.dialects for each in applying if each.fields)
     names = known_dialects(merge_lists([requested, *also]))
-    foreign = tuple(load_foreign(project, name, folders if name == PLUGIN_DIALECT else ()) for name in names)
+    plugins_of = {folder: _plugin_dialect(folder, requested) for folder in folders}
+    foreign = tuple(
+        load_foreign(project, name, [folder for folder, of in plugins_of.items() if of == name]) for name in names
+    )
     problems = (
         *(problem for each in levels for problem in each.problems),
         *trust.problems,
@@ -337,8 +348,9 @@ def _merge(
     )
 
 
-PLUGIN_DIALECT: Final = "claude"
-"""The dialect of plugins, unless another is asked for."""
+def _plugin_dialect(folder: Path, requested: Sequence[str]) -> str:
+    """Return the first dialect that is asked for and has such a plugin; the first of all if nobody has."""
+    return next((name for name in requested if dialect_of(name).plugin(folder).file.exists()), requested[0])
 
 
 def _switched_off(foreign: ForeignSettings) -> tuple[str, ...]:

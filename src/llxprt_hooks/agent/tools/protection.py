@@ -20,6 +20,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import llxprt_hooks
+from llxprt_hooks.settings.definitions import dialect_of
 from llxprt_hooks.settings.levels import (
     CONFIG_FOLDER,
     FOLDER,
@@ -65,7 +66,7 @@ class ProtectedFiles:
         for part in path.parts:
             if (name := _plain(part)) in _FOLDERS:
                 return f"it is in `{name}`"
-        if self._root / path in self._foreign_files():
+        if self._root / path in self._foreign_files() or any(map(path.is_relative_to, self._foreign_folders())):
             return "it has the settings of hooks"
         if present & self._settings():
             return "it belongs to the settings of llxprt-hooks"
@@ -99,6 +100,11 @@ class ProtectedFiles:
         """Return the settings files of other agents whose hooks are in use, existing or not."""
         foreign = self._config.settings.foreign if self._config.settings is not None else ()
         return [each.found.file for settings in foreign for each in settings.files]
+
+    def _foreign_folders(self) -> list[str]:
+        """Return the folders in which other agents take any file for settings."""
+        foreign = self._config.settings.foreign if self._config.settings is not None else ()
+        return [folder for settings in foreign for folder in dialect_of(settings.dialect).folders]
 
     def _files_of_hooks(self) -> _HookFiles:
         settings = self._config.settings  # another object after a reload

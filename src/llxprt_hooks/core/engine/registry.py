@@ -131,20 +131,23 @@ class HookRegistry:
             return
         definitions: list[HookDefinition] = []
         problems: list[Problem] = []
+        disabled = frozenset(self._config.disabled_hooks)
+        off: list[frozenset[str]] = []
         managed: list[HookSet] = []
         for hook_set in sorted(self._config.hook_sets, key=lambda hook_set: hook_set.source.priority):
             read, found = read_definitions(hook_set)
             definitions += map(_acting, read) if hook_set.acts else read
+            off += [disabled | frozenset(hook_set.disabled)] * len(read)
             if hook_set.scope is HookScope.MANAGED:
                 managed.append(hook_set)
             problems += found
-        disabled = frozenset(self._config.disabled_hooks)
         definitions += self._config.function_hooks
+        off += [disabled] * len(self._config.function_hooks)
         if self._config.profile == FULL:
             definitions = list(map(_acting, definitions))
         entries = [
-            HookRegistryEntry(definition, not disabled or definition.config.identity not in disabled)
-            for definition in definitions
+            HookRegistryEntry(definition, not names or definition.config.identity not in names)
+            for definition, names in zip(definitions, off, strict=True)
         ]
         for entry in entries if managed else ():
             if entry.managed:  # only the administrator can disable it (D-36)

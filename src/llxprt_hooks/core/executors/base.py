@@ -6,6 +6,7 @@ other parts (settings, trust, ``list``, ``fire``, ``log``, ``validate``, the JSO
 
 from __future__ import annotations
 
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -259,6 +260,12 @@ class HookRun:
         """The variables that only hooks of its dialect get."""
         foreign = self.config.foreign
         return {} if foreign is None else foreign.environment(self.event.translated(foreign)[0])
+
+    @property
+    def folder(self) -> str:
+        """Where the hook runs: the project, or what its dialect says."""
+        project, foreign = self.runtime.working_dir(), self.config.foreign
+        return project if foreign is None or not foreign.folder else os.path.join(project, foreign.folder)  # noqa: PTH118
 
     def check_start(self) -> None:
         """Raise ``StartRefusedError`` if the hook must not be started (D-28).

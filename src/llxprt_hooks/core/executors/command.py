@@ -146,14 +146,15 @@ def _shell_arguments(command: str, path: str | None, protected: bool) -> tuple[s
 
 
 class _SpawnContexts:
-    """The spawn context of the latest event in each scope, which mostly serves the next one too."""
+    """The spawn context of the latest event in each scope and folder, which mostly serves the next one too."""
 
     def __init__(self) -> None:
-        self._latest = dict.fromkeys(HookScope, SpawnContext({}, ""))
+        self._latest: dict[tuple[HookScope, str], SpawnContext] = {}
 
     def of(self, run: HookRun) -> SpawnContext:
-        scope, directory = run.config.scope, run.runtime.working_dir()
-        latest = self._latest[scope]
-        if latest.inherited is not run.environment or latest.directory != directory:
-            latest = self._latest[scope] = SpawnContext(run.environment, directory)
+        project = run.runtime.working_dir()
+        place = run.config.scope, run.config.foreign.folder if run.config.foreign is not None else ""
+        latest = self._latest.get(place)
+        if latest is None or latest.inherited is not run.environment or latest.project != project:
+            latest = self._latest[place] = SpawnContext(run.environment, run.folder, project)
         return latest

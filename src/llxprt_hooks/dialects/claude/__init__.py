@@ -50,6 +50,7 @@ class Claude:
     """The dialect of Claude Code."""
 
     title: Final = "Claude Code 2.1.285"
+    folders: Final = ()
 
     def files(self, project: Path) -> Sequence[DialectFile]:
         own = [
@@ -142,7 +143,7 @@ class _Reader:
                     entry.number,
                     None if group.event == "SubagentStop" else matcher,
                     matching=matching,
-                    written_event=group.event if group.event != event_name else "",
+                    path=entry.path,
                 )
 
     def _hook(self, entry: HookEntry, matcher: str | None) -> HookConfig | None:

@@ -69,6 +69,10 @@ class ClaudeHook(NamedTuple):
         return NAME
 
     @property
+    def folder(self) -> str:
+        return ""
+
+    @property
     def view(self) -> str:
         if self.part is not None:
             return f"{self.part.name} {self.part.arguments['file_path']}"

@@ -47,15 +47,16 @@ class DirectCommand:
 
 
 class SpawnContext:
-    """Environment and working directory for a hook.
+    """Environment and working directory for a hook, which is the project unless a project is given.
 
     File-system checks that decide which program runs are repeated on every call.
     """
 
-    def __init__(self, inherited: Mapping[str, str], directory: str) -> None:
+    def __init__(self, inherited: Mapping[str, str], directory: str, project: str | None = None) -> None:
         self.inherited = inherited
         self.directory = directory
-        self.environment: Mapping[str, str] = {**hook_environment(inherited, directory), "PWD": directory}
+        self.project = directory if project is None else project
+        self.environment: Mapping[str, str] = {**hook_environment(inherited, self.project), "PWD": directory}
         self._configures_bash = any(name.startswith("BASH") or name == "SHELLOPTS" for name in inherited)
 
     def direct_command(self, command: str) -> DirectCommand | None:
@@ -65,15 +66,15 @@ class SpawnContext:
         """
         if self._configures_bash or not self.directory.startswith("/"):
             return None
-        decision = _decide(command, self.directory, self.environment.get("PATH"))
+        decision = _decide(command, self.directory, self.project, self.environment.get("PATH"))
         if decision is None or any(map(is_executable, decision.passed_over)):
             return None
         return decision
 
 
 @lru_cache(maxsize=1024)
-def _decide(command: str, directory: str, path: str | None) -> DirectCommand | None:
-    arguments = literal_arguments(command, dict.fromkeys(PROJECT_DIR_VARIABLES, directory))
+def _decide(command: str, directory: str, project: str, path: str | None) -> DirectCommand | None:
+    arguments = literal_arguments(command, dict.fromkeys(PROJECT_DIR_VARIABLES, project))
     if not arguments or "\0" in command:
         return None
     program = arguments[0]

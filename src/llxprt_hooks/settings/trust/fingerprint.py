@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from llxprt_hooks.settings.definitions import HookSet, read_definitions, read_hook
 from llxprt_hooks.settings.foreign import NATIVE
-from llxprt_hooks.settings.hook_entries import HookEntry, hook_entries
+from llxprt_hooks.settings.hook_entries import HookEntry, Steps, hook_entries
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER
 from llxprt_hooks.settings.schema import fields_of_type
 from llxprt_hooks.settings.shape import Field, shown_addresses
@@ -69,16 +69,25 @@ def _foreign_commands(dialects: object) -> Iterator[HookCommand]:
         for content in files.values():
             hooks = content.get("hooks") or {}
             for each in read_definitions(HookSet(hooks, dialect=dialect))[0]:
-                event, config = each.written_event or each.event_name.value, each.config
-                group = hooks[event][each.group_number]
-                hook = group["hooks"][each.number]
-                shown = {**hook, **{key: value for key, value in group.items() if key != "hooks"}}
-                details = {key: _json(value) for key, value in shown.items() if key not in _SHOWN_ELSEWHERE}
-                texts = tuple(config.executor.script_texts(config.spec))
+                config, folder = each.config, each.config.foreign.folder if each.config.foreign else ""
+                written = _written(hooks, each.path)
+                details = {key: _json(value) for key, value in written if key not in _SHOWN_ELSEWHERE}
+                start = f"cd {shlex.quote(folder)} && " if folder else ""
+                texts = tuple(start + text for text in config.executor.script_texts(config.spec))
+                event = str(each.path[1])
                 yield HookCommand(event, each.matcher or "", config.command, {"dialect": dialect, **details}, texts)
 
 
-_SHOWN_ELSEWHERE: Final = ("type", "command", "args", "matcher", "description")
+_SHOWN_ELSEWHERE: Final = ("type", "command", "bash", "args", "matcher", "description", "hooks")
+
+
+def _written(hooks: Any, path: Steps) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of an entry of another agent's file, after those of the group that it is in."""
+    value = hooks
+    for step in path[1:]:
+        value = value[step]
+        if isinstance(value, Mapping):
+            yield from value.items()
 
 
 def _hook_command(entry: HookEntry) -> HookCommand:
