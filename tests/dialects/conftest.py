@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import Config, Hooks
+from tests.dialects.products import ForeignProject
 
 MakeHooks = Callable[..., Hooks]
 
@@ -39,3 +41,10 @@ def received(tmp_path: Path) -> Callable[[], dict[str, Any]]:
         return payload
 
     return read
+
+
+@pytest.fixture
+def foreign(request: pytest.FixtureRequest, tmp_path: Path) -> ForeignProject:
+    """A project for the agent whose name the test module has as ``DIALECT``."""
+    (tmp_path / "project").mkdir(exist_ok=True)
+    return ForeignProject(tmp_path / "project", Path(os.environ["HOME"]), request.module.DIALECT)

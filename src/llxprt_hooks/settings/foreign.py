@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 NATIVE: Final = "llxprt"
 """The name of our own dialect."""
 
-DIALECTS: Final[dict[str, str]] = {"claude": "llxprt_hooks.dialects.claude"}
+DIALECTS: Final[dict[str, str]] = {
+    "claude": "llxprt_hooks.dialects.claude",
+    "gemini": "llxprt_hooks.dialects.gemini",
+}
 """The languages of other agents: for each a module with a ``DIALECT``, imported when a hook speaks it."""
 
 
