@@ -122,3 +122,27 @@ def _plain(name: str) -> str:
         for number, part in enumerate(parts)
     )
     return b"".join(pieces).decode(errors="surrogateescape")
+
+
+def patch_of(tool_name: str, arguments: Mapping[str, Any]) -> str:
+    """A patch, as Codex writes them, that does what a call of a tool for files does; a given patch as it is."""
+    given = next(
+        (text for key in ("patch", "patch_content", "input", "diff") if isinstance(text := arguments.get(key), str)),
+        None,
+    )
+    if given is not None:
+        return given
+    path = next((each for key in _PATHS if isinstance(each := arguments.get(key), str) and each), "")
+    if tool_name == "write_file":
+        return _patch(f"*** Add File: {path}", _marked("+", arguments.get("content")))
+    removed, added = _marked("-", arguments.get("old_string")), _marked("+", arguments.get("new_string"))
+    added = added or _marked("+", arguments.get("content"))
+    return _patch(f"*** Update File: {path}", ["@@", *removed, *added])
+
+
+def _patch(file: str, lines: list[str]) -> str:
+    return "\n".join(["*** Begin Patch", file, *lines, "*** End Patch"])
+
+
+def _marked(mark: str, text: object) -> list[str]:
+    return [f"{mark}{line}" for line in text.splitlines()] if isinstance(text, str) else []

@@ -25,6 +25,7 @@ NATIVE: Final = "llxprt"
 DIALECTS: Final[dict[str, str]] = {
     "claude": "llxprt_hooks.dialects.claude",
     "gemini": "llxprt_hooks.dialects.gemini",
+    "codex": "llxprt_hooks.dialects.codex",
 }
 """The languages of other agents: for each a module with a ``DIALECT``, imported when a hook speaks it."""
 
