@@ -299,9 +299,9 @@ class Product(ABC):
         """Changed arguments in our names. Raises ``UnusableChangeError``."""
         return self.tools.own_input(spoken.tool_name, spoken.get("tool_input"), changed, spoken.call)
 
-    def failure_note(self, event: str, kind: str) -> str:
-        """What the product does if a hook of a type that cannot run here fails."""
-        return "its product lets calls go ahead if such a hook fails"
+    def stand_in(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | None:
+        """What takes the place of a hook of a type that cannot run here: one that fails, if its failure blocks."""
+        return None
 
     # What the engine and the settings ask.
 
@@ -419,11 +419,10 @@ class Reader:
     def _handler(self, event: str, hook: Mapping[str, Any]) -> Handler | None:
         kind = hook.get("type", self._product.default_type)
         if kind != "command":
-            why = f"hooks of type {kind} do not run here; {self._product.failure_note(event, str(kind))}"
-            if not isinstance(kind, str):
-                why = '`type` must be "command"'
-            self.report(f"{DISCARDED}: {why}")
-            return None
+            stand_in = self._product.stand_in(event, hook, self)
+            why = f"hooks of type {kind} do not run here" if isinstance(kind, str) else '`type` must be "command"'
+            self.report(f"{DISCARDED}: {why}" if stand_in is None else f"it fails and blocks: {why}")
+            return stand_in
         handler = self._product.handler(event, hook, self)
         if handler is None:
             self.report(f"{DISCARDED}: it has no command")

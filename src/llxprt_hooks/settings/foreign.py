@@ -26,6 +26,7 @@ DIALECTS: Final[dict[str, str]] = {
     "claude": "llxprt_hooks.dialects.claude",
     "gemini": "llxprt_hooks.dialects.gemini",
     "codex": "llxprt_hooks.dialects.codex",
+    "cursor": "llxprt_hooks.dialects.cursor",
 }
 """The languages of other agents: for each a module with a ``DIALECT``, imported when a hook speaks it."""
 
