@@ -27,6 +27,7 @@ DIALECTS: Final[dict[str, str]] = {
     "gemini": "llxprt_hooks.dialects.gemini",
     "codex": "llxprt_hooks.dialects.codex",
     "cursor": "llxprt_hooks.dialects.cursor",
+    "copilot": "llxprt_hooks.dialects.copilot",
 }
 """The languages of other agents: for each a module with a ``DIALECT``, imported when a hook speaks it."""
 
