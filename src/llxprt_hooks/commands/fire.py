@@ -31,6 +31,7 @@ from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.model.payload import mark_fields
 from llxprt_hooks.settings.definitions import HookDefinition, dialect_of
+from llxprt_hooks.settings.foreign import Situation
 from llxprt_hooks.settings.load import Settings, asked_for, load_settings, unapproved_hooks
 from llxprt_hooks.settings.matcher import compile_matcher, own_names
 from llxprt_hooks.settings.trust.notices import why_off
@@ -194,6 +195,14 @@ def foreign_call(event: str, tool: str | None, arguments: Mapping[str, Any] | No
         if call is not None and (event not in set(HookEventName) or tool != call.tool_name):
             return call
     return None
+
+
+def sent_to(result: HookExecutionResult) -> Mapping[str, Any]:
+    """Return what a hook received, in its own language."""
+    foreign, given = result.hook_config.foreign, result.hook_input
+    if foreign is None:
+        return given
+    return foreign.payload(result.event_name, given, Situation(str(given.get("cwd", ""))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from llxprt_hooks.commands.fire import (
     foreign_call,
     meaning,
     sample_input,
+    sent_to,
 )
 from llxprt_hooks.commands.log import LogFilter, read_log
 from llxprt_hooks.core.engine.guards import GuardMissingError
@@ -319,12 +320,14 @@ def print_trial(trial: Trial, *, fired: bool) -> None:
     """Print the plan, the payload, each hook's result, the outcome and hints; ``fired``, also why no hook ran."""
     console = stdout_console()
     _print_plan(console, trial)
-    shown: Mapping[str, Any] | None = None
+    shown: tuple[int, str] | None = None
     for result in trial.results:
-        if result.hook_input is not shown:
-            shown = result.hook_input
+        foreign = result.hook_config.foreign
+        view = id(result.hook_input), "" if foreign is None else foreign.view
+        if view != shown:
+            shown = view
             print_line(console)
-            _print_block(console, "sent on stdin", _indented(shown))
+            _print_block(console, "sent on stdin", _indented(sent_to(result)))
         print_line(console)
         _print_result(console, result)
     if trial.results:

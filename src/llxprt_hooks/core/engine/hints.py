@@ -114,6 +114,8 @@ LOGGED: Final[Sequence[Hint]] = (fields_not_read, text_like_a_decision, ask_asks
 def hints_on(result: HookExecutionResult) -> list[str]:
     """Return advice for the author of a hook; empty if no mistake was found, or if its error says all."""
     name, error = one_line(result.hook_config.identity), str(result.error or "")
+    if result.hook_config.foreign is not None:  # the others are about answers in our own language
+        return [f"{name}: {hint}"] if (hint := program_not_found(result)) else []
     hints = dict.fromkeys(hint for find in _ALL for hint in find(result))
     return [f"{name}: {hint}" for hint in hints if hint not in error]
 
