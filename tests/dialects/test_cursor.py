@@ -232,7 +232,7 @@ async def test_payloads_have_the_fields_of_the_product(
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "missing"])
-async def test_what_is_no_file_has_no_content(foreign: ForeignProject, kind: str) -> None:
+async def test_only_a_file_has_content(foreign: ForeignProject, kind: str) -> None:
     if kind == "pipe":
         os.mkfifo(foreign.root / "a.txt")
     elif kind == "folder":

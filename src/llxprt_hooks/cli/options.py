@@ -123,7 +123,8 @@ def dialect_options(command: Command) -> Command:
         is_eager=True,
         expose_value=False,
         callback=_ask_for,
-        help="Also use the hooks of a plugin of Claude Code, in this folder. Repeatable.",
+        help="Also use the hooks of a plugin in this folder: of the first --dialect that has any there, by default "
+        "Claude Code. Repeatable.",
     )
     dialects = click.option(
         "--dialect",
@@ -133,7 +134,8 @@ def dialect_options(command: Command) -> Command:
         is_eager=True,
         expose_value=False,
         callback=_ask_for,
-        help="Also use the hooks of another agent, from its own settings files: claude. Repeatable.",
+        help="Also use the hooks of another agent, from its own settings files: claude, gemini, codex, cursor or "
+        "copilot. Repeatable.",
     )
     return dialects(plugins(command))
 

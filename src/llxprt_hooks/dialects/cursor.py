@@ -137,7 +137,8 @@ class Cursor(Product):
 
     def stand_in(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | None:
         failing = "echo 'hooks of this type do not run here' >&2; exit 1"
-        return Handler(failing, _DEFAULT_MILLISECONDS, is_closed=True) if hook.get("failClosed") is True else None
+        name = f"{hook['type']} hook"
+        return Handler(failing, _DEFAULT_MILLISECONDS, name, is_closed=True) if hook.get("failClosed") is True else None
 
     def is_for(self, hook: ProductHook, hook_input: Mapping[str, Any]) -> bool:
         if hook.event in ("subagentStart", "subagentStop"):
@@ -242,7 +243,7 @@ def _read(spoken: Spoken) -> dict[str, Any]:
 
 
 def _content(path: str) -> str:
-    """The beginning of a file; empty if it is none. A named pipe must not hold the agent."""
+    """The beginning of a file; empty for anything else. A named pipe must not hold the agent."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:  # noqa: PTH123
             is_file = stat.S_ISREG(os.fstat(opened.fileno()).st_mode)

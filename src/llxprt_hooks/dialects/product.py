@@ -187,9 +187,11 @@ class ProductHook(NamedTuple):
             return (self,)
         if row is not None and not row.by_name and not self.product.is_for(self, hook_input):
             return ()
-        by_name = self.product.match(event, self.matcher) if self.event and row and row.by_name else any_tool
         tool, directory = str(hook_input.get("tool_name", "")), str(hook_input.get("cwd", ""))
         found = self.product.tools.calls(tool, hook_input.get("tool_input"), directory)
+        if len(found) == len(found[0]) == 1:  # its name has been compared with the matcher
+            return (self._replace(call=found[0][0]),)
+        by_name = self.product.match(event, self.matcher) if self.event and row and row.by_name else any_tool
         chosen = (
             next((way for way in ways if any(map(by_name, self.product.tools.names_of(way.name)))), None)
             for ways in found
@@ -248,7 +250,7 @@ class Product(ABC):
     events: ClassVar[Mapping[str, Event]]
     """Its events that exist here, those that hooks in native settings get first."""
     absent: ClassVar[Sequence[str]] = ()
-    """Keys among the events that are none."""
+    """Keys among the events that are not events."""
     words: ClassVar[Mapping[HookEventName, Mapping[str, str]]] = {}
     """Our values that have another name there."""
     tools: ClassVar[ToolTable]

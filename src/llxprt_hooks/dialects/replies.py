@@ -91,7 +91,9 @@ def code_words(ended: Completed) -> str:
 
 
 def json_object(text: str) -> Mapping[str, Any] | None:
-    """The JSON object that a text is; None if it is none."""
+    """The JSON object in a text; None if the text is something else."""
+    if "{" not in text:
+        return None
     try:
         value = read_json_text(text)
     except ValueError:
