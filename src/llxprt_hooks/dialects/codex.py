@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from llxprt_hooks._support.json_codec import decode_text
-from llxprt_hooks.dialects.claude.tools import Shown, Tool, UnusableChangeError
 from llxprt_hooks.dialects.patches import patch_of
 from llxprt_hooks.dialects.product import Event, Handler, Product, command_of, is_subagent, user_files, written_hooks
 from llxprt_hooks.dialects.replies import BLOCK, Reply, code_words, json_object, unfinished
-from llxprt_hooks.dialects.tools import SHELL, SUBAGENT, WRITERS, ToolTable
+from llxprt_hooks.dialects.tools import SHELL, SUBAGENT, WRITERS, Shown, Tool, ToolTable, UnusableChangeError
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.foreign import DialectFile, ReadFile
 from llxprt_hooks.settings.levels import Level

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from llxprt_hooks._support.json_codec import decode_text
 from llxprt_hooks._support.stamps import timestamp
-from llxprt_hooks.dialects.claude.tools import Tool
 from llxprt_hooks.dialects.product import (
     Event,
     Handler,
@@ -28,7 +27,7 @@ from llxprt_hooks.dialects.product import (
     written_hooks,
 )
 from llxprt_hooks.dialects.replies import BLOCK, Reply, code_words, json_object, text_field, unfinished
-from llxprt_hooks.dialects.tools import SHELL, SUBAGENT, ToolTable
+from llxprt_hooks.dialects.tools import SHELL, SUBAGENT, Tool, ToolTable
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.foreign import DialectFile, ReadFile
 from llxprt_hooks.settings.levels import Level

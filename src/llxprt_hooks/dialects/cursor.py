@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from llxprt_hooks._support.json_codec import decode_text
-from llxprt_hooks.dialects.claude.tools import Tool
 from llxprt_hooks.dialects.product import Event, Handler, Product, command_of, is_subagent, user_files
 from llxprt_hooks.dialects.replies import BLOCK, BLOCKED, Reply, code_words, json_object, text_field, unfinished
-from llxprt_hooks.dialects.tools import SHELL, SUBAGENT, WRITE, WRITERS, ToolTable
+from llxprt_hooks.dialects.tools import SHELL, SUBAGENT, WRITE, WRITERS, Tool, ToolTable
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.foreign import DialectFile
 from llxprt_hooks.settings.levels import Level

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from llxprt_hooks._support.json_codec import decode_text, read_json_text
-from llxprt_hooks.dialects.claude.tools import Tool
 from llxprt_hooks.dialects.product import (
     Event,
     Handler,
@@ -24,7 +23,7 @@ from llxprt_hooks.dialects.product import (
     written_hooks,
 )
 from llxprt_hooks.dialects.replies import Reply, code_words, unfinished
-from llxprt_hooks.dialects.tools import ToolTable
+from llxprt_hooks.dialects.tools import Tool, ToolTable
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.foreign import DialectFile, ReadFile
 from llxprt_hooks.settings.hook_entries import SWITCHES

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from msgspec import structs
 
 from llxprt_hooks._support.json_codec import decode_text
-from llxprt_hooks.dialects.claude.tools import Shown, UnusableChangeError, failure_of, text_of
 from llxprt_hooks.dialects.replies import BLOCK, BLOCKED, Reply
-from llxprt_hooks.dialects.tools import SUBAGENT
+from llxprt_hooks.dialects.tools import SUBAGENT, Shown, UnusableChangeError, failure_of, text_of
 from llxprt_hooks.settings.definitions import HookDefinition, HookScope, read_hook
 from llxprt_hooks.settings.foreign import DialectFile, NativeCall, ReadFile
 from llxprt_hooks.settings.hook_entries import (

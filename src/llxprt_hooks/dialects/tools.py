@@ -7,11 +7,13 @@ around. Any other tool keeps its own name.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from llxprt_hooks.dialects.claude.tools import Fields, Shown, Tool, UnusableChangeError
 from llxprt_hooks.dialects.patches import patched_files
+
+Fields = Mapping[str, Any]
 
 SHELL: Final = "run_shell_command"
 EDIT: Final = "replace"
@@ -20,6 +22,37 @@ SUBAGENT: Final = "task"
 VIEWED: Final = ("apply_patch", "insert_at_line", "delete_line_range", "ast_edit")
 """Tools that write files and that most agents do not have."""
 WRITERS: Final = (WRITE, EDIT, *VIEWED)
+
+
+class Tool(NamedTuple):
+    """How one of our tools is shown."""
+
+    name: str
+    arguments: Mapping[str, str] = {}
+    """Our arguments that have another name there; the first of ours is the one that a changed argument becomes."""
+    paths: tuple[str, ...] = ()
+    """Arguments, under their name there, that are absolute paths."""
+    show: Callable[[Fields], Fields] | None = None
+    """Arguments that are there under no name of ours, from ours."""
+    back: Mapping[str, Callable[[Any], tuple[str, Any]]] = {}
+    """What such an argument is here, by its name there: the argument of ours, and its value."""
+    is_view: bool = False
+    """Whether it is shown as another tool, so that other changes than of ``arguments`` cannot be applied."""
+    other_names: tuple[str, ...] = ()
+    """Names that matchers may also use."""
+
+
+class Shown(NamedTuple):
+    """A call as the script is told of it."""
+
+    name: str
+    arguments: dict[str, Any]
+    is_part: bool = False
+    """Whether the call has other parts, so that this one cannot be changed."""
+
+
+class UnusableChangeError(ValueError):
+    """A hook changed an argument that the tool does not have."""
 
 
 class ToolTable:
@@ -32,7 +65,8 @@ class ToolTable:
         self._mcp = mcp
         self._viewed = viewed
         """Our tools that are shown as edits."""
-        pairs = [(name, ours) for ours, tool in tools.items() for name in (tool.name, *tool.other_names)]
+        real = ((ours, tool) for ours, tool in tools.items() if not tool.is_view)
+        pairs = [(name, ours) for ours, tool in real for name in (tool.name, *tool.other_names)]
         self._ours = dict(reversed(pairs))
 
     def names(self, tool_name: str) -> tuple[str, ...]:
@@ -72,7 +106,8 @@ class ToolTable:
         for name, value in {**fields, **(tool.show(fields) if tool.show else {})}.items():
             theirs = tool.arguments.get(name, name)
             shown[theirs] = absolute(value, directory) if theirs in tool.paths else value
-        return Shown(tool.name, shown)
+        is_pathless = "file_path" in tool.paths and "file_path" not in shown
+        return Shown(tool.name, {**({"file_path": ""} if is_pathless else {}), **shown})
 
     def own_input(self, tool_name: str, given: object, changed: Fields, shown: Shown) -> dict[str, Any]:
         """The arguments in a hook's answer under our names. Those that it did not change stay as they were written.
@@ -85,30 +120,88 @@ class ToolTable:
         other = {
             name for name, value in changed.items() if name not in shown.arguments or shown.arguments[name] != value
         }
-        if unusable := next((name for name in other if shown.is_part or name in made_up), None):
-            raise UnusableChangeError(f"`{unusable}` cannot be changed for the tool {tool_name}")
         if shown.is_part:
+            if other:
+                raise UnusableChangeError(f"`{min(other)}` cannot be changed for one part of a call of {tool_name}")
             return dict(fields)
-        own: dict[str, Any] = {}
+        own: dict[str, Any] = dict(fields) if tool.is_view else {}
         for theirs, value in changed.items():
             ours = next((name for name in fields if tool.arguments.get(name, name) == theirs), None)
-            if theirs in other:
-                own[ours or self._back(tool, theirs)] = value
-            elif ours is not None:
-                own[ours] = fields[ours]
+            if theirs not in other:
+                if ours is not None:
+                    own[ours] = fields[ours]
+                continue
+            if ours is None and (tool.is_view or theirs in made_up):
+                ours, value = _made_of(tool_name, tool, theirs, value)
+            own[ours or _ours(tool, theirs)] = value
         return own
-
-    def _back(self, tool: Tool, theirs: str) -> str:
-        return next((name for name, other in tool.arguments.items() if other == theirs), theirs)
 
     def own_call(self, theirs: str, arguments: Fields | None) -> tuple[str, Fields | None]:
         """A call in the names of the agent, in ours."""
         ours = self._ours.get(theirs)
         if ours is None or arguments is None:
             return ours or theirs, arguments
-        return ours, {self._back(self._tools[ours], name): value for name, value in arguments.items()}
+        tool, given = self._tools[ours], {}
+        for name, value in arguments.items():
+            if name not in tool.back:
+                given[_ours(tool, name)] = value
+            elif value:
+                own, given_value = _made_of(ours, tool, name, value)
+                given[own] = given_value
+        return ours, given
+
+
+def _ours(tool: Tool, theirs: str) -> str:
+    return next((name for name, other in tool.arguments.items() if other == theirs), theirs)
+
+
+def _made_of(tool_name: str, tool: Tool, theirs: str, value: Any) -> tuple[str, Any]:
+    """An argument of ours from one that was made up of others."""
+    try:
+        return tool.back[theirs](value)
+    except (KeyError, TypeError):
+        raise UnusableChangeError(f"`{theirs}` cannot be changed for the tool {tool_name}") from None
 
 
 def absolute(value: Any, directory: str) -> Any:
     """A path as another agent has it, without ``..``."""
     return os.path.normpath(os.path.join(directory, value)) if isinstance(value, str) and value else value  # noqa: PTH118
+
+
+# Results.
+
+_SHELLS: Final = (SHELL, "Bash")
+"""Ours, and that of an agent whose tools have Claude Code's names themselves."""
+_REPORT: Final = re.compile(r"(?:stdout:\n(?P<stdout>.*?)\n)?(?:stderr:\n(?P<stderr>.*?)\n)?\[[^\n]*\]\Z", re.DOTALL)
+"""How our own agent's shell tool reports a command to the model."""
+
+
+def text_of(response: Fields) -> str:
+    """The text of a result, as the model gets it."""
+    content = response.get("llmContent")
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) if isinstance(part, Mapping) else str(part) for part in content)
+    return "" if content is None else str(content)
+
+
+def failure_of(tool_name: str, response: Fields) -> str | None:
+    """Why a call failed, as the product words it; None if it did not."""
+    metadata = response.get("metadata")
+    code = metadata.get("exit_code") if isinstance(metadata, Mapping) else None
+    if tool_name in _SHELLS and isinstance(code, int) and code != 0:
+        streams = streams_of(text_of(response))
+        return "\n".join([f"Exit code {code}", *filter(None, (streams["stdout"], streams["stderr"]))])
+    error = response.get("error")
+    if error is None:
+        return None
+    message = error.get("message") if isinstance(error, Mapping) else error
+    return str(message or text_of(response))
+
+
+def streams_of(text: str) -> dict[str, str]:
+    """What a command wrote, from the text of its result."""
+    report = _REPORT.fullmatch(text)
+    found = {"stdout": text, "stderr": ""} if report is None else report.groupdict()
+    return {name: value or "" for name, value in found.items()}
