@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from llxprt_hooks import Hooks
 from llxprt_hooks.agent.tools.protection import ProtectedFiles
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.definitions import HookSet, dialect_of, read_definitions
@@ -292,6 +293,8 @@ async def test_an_approval_covers_the_scripts_and_the_agent_cannot_write_them(fo
     assert protected.reason((foreign.root / FILE).relative_to(foreign.root), frozenset()) is not None
     script.write_text("true")
     assert trust_status(foreign.root, DIALECT).state is TrustState.CHANGED
+    changed = Hooks.load(foreign.root, dialects=(DIALECT,))
+    assert (await changed.run_tool("write_file", {"file_path": "a"}, lambda _: "written")).error is not None
 
 
 @pytest.mark.parametrize(

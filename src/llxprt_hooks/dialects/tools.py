@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from llxprt_hooks.dialects.patches import patched_files
@@ -143,11 +144,9 @@ class ToolTable:
             return ours or theirs, arguments
         tool, given = self._tools[ours], {}
         for name, value in arguments.items():
-            if name not in tool.back:
-                given[_ours(tool, name)] = value
-            elif value:
-                own, given_value = _made_of(ours, tool, name, value)
-                given[own] = given_value
+            with suppress(UnusableChangeError):
+                own, own_value = _made_of(ours, tool, name, value) if name in tool.back else (_ours(tool, name), value)
+                given[own] = own_value
         return ours, given
 
 
