@@ -66,3 +66,21 @@ def test_an_unknown_dialect_is_wrong_usage(claude_project: CliProject) -> None:
 
     assert result.status == 64
     assert "klingon" in result.stderr
+
+
+def test_trust_approves_what_the_projects_own_settings_ask_for(claude_project: CliProject) -> None:
+    call = ("fire", "PreToolUse", "--tool", "Bash", "--args", json.dumps({"command": "rm x"}))
+    native = claude_project.root / ".llxprt" / "settings.json"
+    native.parent.mkdir(exist_ok=True)
+    native.write_text(json.dumps({"hooksConfig": {"dialects": ["claude"]}}))
+
+    assert claude_project.run("trust", "--yes", approved=False).status == 0
+    assert claude_project.run(*call, approved=False).status == 2
+    native.unlink()
+    (claude_project.root / ".claude" / "settings.json").unlink()
+    dropped = claude_project.run("fire", "BeforeTool", "--tool", "run_shell_command", approved=False)
+
+    assert dropped.status == 2
+    assert "changed since the project was approved" in dropped.stdout
+    assert claude_project.run("trust", "--yes", approved=False).status == 0
+    assert claude_project.run("fire", "BeforeTool", "--tool", "run_shell_command", approved=False).status == 0

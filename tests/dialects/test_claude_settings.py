@@ -299,3 +299,79 @@ async def test_a_whole_replacement_reaches_the_next_hook_of_a_chain(tmp_path: Pa
 def test_native_hooks_of_a_set_are_listed_as_they_are() -> None:
     [only] = commands_of(HookSet({"BeforeTool": _group("true")}))
     assert only.script_texts == ("true",)
+
+
+ASKING = {"enableHooks": True, "hooksConfig": {"dialects": ["claude"]}}
+
+
+@pytest.mark.parametrize(
+    ("native", "claude"),
+    [
+        ({"enableHooks": True}, True),
+        ({}, True),
+        (None, True),
+        (None, False),
+        (ASKING, False),
+        ({**ASKING, "hooksConfig": {"dialects": ["claude"], "disabled": ["other"]}}, True),
+    ],
+    ids=["line dropped", "nothing left", "file deleted", "both deleted", "theirs deleted", "something else changed"],
+)
+async def test_a_project_that_asked_for_the_dialect_does_not_lose_its_guards(
+    root: Path, write: Callable[..., Path], native: dict[str, Any] | None, claude: bool
+) -> None:
+    ours = write(root, ".llxprt/settings.json", **ASKING)
+    theirs = write(root, hooks={"PreToolUse": _group(GUARD), "UserPromptSubmit": _group("true")})
+    grant_trust(root)
+    grant_trust(root, dialect="claude")
+    assert (await Hooks.load(root).run_tool("run_shell_command", {"command": "ls"}, lambda _: "done")).error is None
+
+    if native is None:
+        ours.unlink()
+    else:
+        write(root, ".llxprt/settings.json", **native)
+    if not claude:
+        theirs.unlink()
+    hooks = Hooks.load(root)
+    result = await hooks.run_tool("run_shell_command", {"command": "ls"}, lambda _: "done")
+
+    assert result.error is not None
+    assert "changed since the project was approved" in str(result.llm_content)
+    assert (await hooks.before_turn("hello")).blocked
+    assert (await hooks.run_tool("read_file", {"file_path": "a"}, lambda _: "done")).error is None
+    assert hooks.config.settings is not None
+    assert "is blocked" in "\n".join(hooks.config.settings.notices)
+
+
+async def test_approving_that_the_line_is_gone_ends_it(root: Path, write: Callable[..., Path]) -> None:
+    write(root, ".llxprt/settings.json", **ASKING)
+    write(root, hooks={"PreToolUse": _group(GUARD)})
+    grant_trust(root)
+    grant_trust(root, dialect="claude")
+    write(root, ".llxprt/settings.json", enableHooks=True)
+    grant_trust(root)
+
+    result = await Hooks.load(root).run_tool("run_shell_command", {"command": "rm x"}, lambda _: "done")
+
+    assert result.error is None
+
+
+async def test_the_users_hooks_still_run_if_the_project_no_longer_asks_for_them(
+    root: Path, home: Path, write: Callable[..., Path]
+) -> None:
+    write(root, ".llxprt/settings.json", **ASKING)
+    write(home, hooks={"PreToolUse": _group("jq -e '.tool_input.command == \"ls\"' || exit 2")})
+    grant_trust(root)
+    write(root, ".llxprt/settings.json")
+    hooks = Hooks.load(root)
+
+    assert (await hooks.run_tool("run_shell_command", {"command": "ls"}, lambda _: "done")).error is None
+    assert (await hooks.run_tool("run_shell_command", {"command": "rm"}, lambda _: "done")).error is not None
+
+
+async def test_a_native_group_that_spoke_claude_still_guards_prompts(root: Path, write: Callable[..., Path]) -> None:
+    group = {"dialect": "claude", "hooks": [{"type": "command", "command": "exit 2"}]}
+    write(root, ".llxprt/settings.json", enableHooks=True, hooks={"BeforeAgent": [group]})
+    grant_trust(root)
+    write(root, ".llxprt/settings.json", enableHooks=True)
+
+    assert (await Hooks.load(root).before_turn("hello")).blocked

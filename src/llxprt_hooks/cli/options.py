@@ -82,9 +82,8 @@ def _unknown_event(value: str) -> str:
 
 def _folder_option(name: str, *, resolve_path: bool = False) -> Callable[[Command], Command]:
     folder = click.Path(exists=True, file_okay=False, resolve_path=resolve_path)
-    return click.option(
-        "-C", name, type=folder, default=".", metavar="DIR", help="The project folder. Default: the current folder."
-    )
+    words = "The project folder. Default: the current folder."
+    return click.option("-C", name, type=folder, default=".", is_eager=True, metavar="DIR", help=words)
 
 
 directory_option = _folder_option("directory")

@@ -32,7 +32,7 @@ from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.model.payload import mark_fields
 from llxprt_hooks.settings.definitions import HookDefinition, dialect_of
 from llxprt_hooks.settings.foreign import Situation
-from llxprt_hooks.settings.load import Settings, asked_for, load_settings, unapproved_hooks
+from llxprt_hooks.settings.load import Settings, asked_dialects, load_settings, unapproved_hooks
 from llxprt_hooks.settings.matcher import compile_matcher, own_names
 from llxprt_hooks.settings.trust.notices import why_off
 
@@ -185,12 +185,14 @@ async def attempt(
     return await hooks.fire(event_name, hook_input) if run else hooks.plan(event_name, hook_input)
 
 
-def foreign_call(event: str, tool: str | None, arguments: Mapping[str, Any] | None) -> NativeCall | None:
+def foreign_call(
+    directory: str, event: str, tool: str | None = None, arguments: Mapping[str, Any] | None = None
+) -> NativeCall | None:
     """Return an event in the names of a dialect that is asked for, in ours; None if it is one of ours.
 
     A call of one of our events may have a tool of the dialect, too.
     """
-    for name in asked_for.get().dialects:
+    for name in asked_dialects(directory):
         call = dialect_of(name).native_call(event, tool, arguments)
         if call is not None and (event not in set(HookEventName) or tool != call.tool_name):
             return call

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from llxprt_hooks.settings.definitions import BeforeStart
     from llxprt_hooks.settings.foreign import DialectFile, ReadFile
 
 
@@ -28,8 +29,11 @@ class ForeignFile:
     content: Document | Problem | None
     read: ReadFile | None = None
 
-    def hook_set(self, dialect: str, trust: TrustStatus, disabled: tuple[str, ...] = ()) -> HookSet | None:
-        """The hooks of the file, without those that any file of the dialect switches off; None if it has none."""
+    def hook_set(self, dialect: str, refusal: BeforeStart, disabled: tuple[str, ...] = ()) -> HookSet | None:
+        """The hooks of the file, without those that any file of the dialect switches off; None if it has none.
+
+        Those of a project are refused before a start, or not.
+        """
         if self.read is None or not self.read.hooks:
             return None
         is_project = self.found.level is Level.PROJECT
@@ -38,7 +42,7 @@ class ForeignFile:
             origin=str(self.found.file),
             scope=HookScope.PROJECT if is_project else HookScope.USER,
             disabled=disabled,
-            before_start=trust.refusal if is_project else None,
+            before_start=refusal if is_project else None,
             dialect=dialect,
             variables={**self.read.variables, **self.found.variables},
         )
@@ -56,14 +60,21 @@ class ForeignSettings:
     problems: tuple[Problem, ...]
     off_by: Path | None = None
     """The file that switches the hooks off."""
+    held_back_by: TrustStatus | None = None
+    """The changed project that had asked for the dialect, if hooks of the project block because of it."""
 
     def includes(self, origin: str) -> bool:
         """Whether these are the hooks of a file."""
         return any(str(each.found.file) == origin for each in self.files)
 
 
-def load_foreign(project: Path, dialect: str, plugins: Sequence[Path] = ()) -> ForeignSettings:
-    """Read the files of a dialect. Nothing in a file makes it raise."""
+def load_foreign(
+    project: Path, dialect: str, plugins: Sequence[Path] = (), *, asked_by: TrustStatus | None = None
+) -> ForeignSettings:
+    """Read the files of a dialect. Nothing in a file makes it raise.
+
+    If only an approved project that has changed since asked for it, ``asked_by``, the project's hooks block as well.
+    """
     speaks = dialect_of(dialect)
     wanted = [*speaks.files(project), *map(speaks.plugin, plugins)]
     files = tuple(_read(dialect, each) for each in wanted)
@@ -74,13 +85,14 @@ def load_foreign(project: Path, dialect: str, plugins: Sequence[Path] = ()) -> F
     off_by = next((file if off else None for file, off in switches if off is not None), None)
     in_use = files if trust.counts or trust.held_back else applying
     disabled = tuple(name for each in applying if each.read for name in each.read.disabled)
+    refusal = trust.refusal if asked_by is None or trust.held_back else asked_by.refusal
     pairs = [
-        (each.found.level, each.hook_set(dialect, trust, disabled))
+        (each.found.level, each.hook_set(dialect, refusal, disabled))
         for each in in_use
         if off_by is None or each.found.is_policy
     ]
     pairs += [(Level.PROJECT, hooks) for hooks in _held_back(dialect, trust)]
-    others = (each.hook_set(dialect, trust) for each in files if each not in in_use)
+    others = (each.hook_set(dialect, refusal) for each in files if each not in in_use)
     return ForeignSettings(
         dialect,
         files,
@@ -89,6 +101,7 @@ def load_foreign(project: Path, dialect: str, plugins: Sequence[Path] = ()) -> F
         tuple(hooks for hooks in others if hooks is not None),
         tuple(_problems(files, trust)),
         off_by,
+        asked_by if any(hooks and level is Level.PROJECT for level, hooks in pairs) else None,
     )
 
 

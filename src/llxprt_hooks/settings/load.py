@@ -44,7 +44,7 @@ from llxprt_hooks.settings.levels import (
 from llxprt_hooks.settings.ownership import other_writers, read_own_document
 from llxprt_hooks.settings.problem import Problem, SettingsError
 from llxprt_hooks.settings.schema import shell_fields
-from llxprt_hooks.settings.trust.held_back import acts, guards_of, switch_of
+from llxprt_hooks.settings.trust.held_back import acts, dialects_of, guards_of, switch_of
 from llxprt_hooks.settings.trust.notices import (
     approval_notices,
     hooks_elsewhere,
@@ -223,6 +223,13 @@ def _rank(source: LevelFile) -> int:
     return -1 if source.managed else _RANKS[source.level]
 
 
+def asked_dialects(project_dir: str | os.PathLike[str]) -> tuple[str, ...]:
+    """Return the other agents that the command line or native settings ask for, approved or not."""
+    asked, levels = asked_for.get(), read_levels(absolute_project(project_dir))
+    requested = asked.dialects or (PLUGIN_DIALECT,) * bool(asked.plugins)
+    return known_dialects(merge_lists([requested, *(each.fields.dialects for each in levels if each.fields)]))
+
+
 def load_settings(
     project_dir: str | os.PathLike[str],
     *,
@@ -256,8 +263,10 @@ def load_settings(
     also = (each.fields.dialects for each in applying if each.fields)
     names = known_dialects(merge_lists([requested, *also]))
     plugins_of = {folder: _plugin_dialect(folder, requested) for folder in folders}
-    foreign = tuple(
-        load_foreign(project, name, [folder for folder, of in plugins_of.items() if of == name]) for name in names
+    kept = (name for statement in trust.held_back for name in dialects_of(statement))
+    foreign = (
+        *(load_foreign(project, name, [folder for folder, of in plugins_of.items() if of == name]) for name in names),
+        *(load_foreign(project, name, asked_by=trust) for name in dict.fromkeys(kept) if name not in names),
     )
     problems = (
         *(problem for each in levels for problem in each.problems),
@@ -335,7 +344,7 @@ def _merge(
         unreadable={each.level: each.content for each in levels if isinstance(each.content, Problem)},
         never_enabled=forgotten,
         notices=(
-            *approval_notices(trust),
+            *approval_notices(trust, asked_for_guards=any(each.held_back_by is trust for each in foreign)),
             *(notice for each in foreign for notice in (*approval_notices(each.trust), *_switched_off(each))),
             *misplaced,
         ),

@@ -74,7 +74,8 @@ class FiredEventType(EventType):
     """The name of an event, also in the dialects that are asked for."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return str(value) if foreign_call(str(value), None, None) else super().convert(value, param, ctx)
+        directory = ctx.params.get("directory", ".") if ctx else "."
+        return str(value) if foreign_call(directory, str(value)) else super().convert(value, param, ctx)
 
 
 @click.command("fire")
@@ -168,7 +169,7 @@ def command(
     if event is None:
         raise click.UsageError("Missing argument 'EVENT'.")
     arguments: Mapping[str, Any] | None = None if tool_input is None else _json_object(_text(tool_input), "--args")
-    if call := foreign_call(event, tool_name, arguments):
+    if call := foreign_call(directory, event, tool_name, arguments):
         event, tool_name, arguments = call.event_name.value, call.tool_name, call.tool_input
         fields = {**call.fields, **fields}
     hook_input = _hook_input(HookEventName(event), tool_name, arguments, fields)

@@ -14,7 +14,7 @@ from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.list import TRUST_WORDS, take_inventory
 from llxprt_hooks.commands.validate import Severity, diagnose, inspect_project
-from llxprt_hooks.settings.load import asked_for
+from llxprt_hooks.settings.load import asked_dialects
 from llxprt_hooks.settings.trust.notices import why_off
 from llxprt_hooks.settings.trust.status import TrustState, TrustStatus, trust_status
 
@@ -55,8 +55,7 @@ def command(dry_run: bool, show: bool, server: str | None, yes: bool, directory:
     refuse_below_agent()
     if server is not None:
         return approve_server(directory, server, dry_run=dry_run, yes=yes)
-    dialects = asked_for.get().dialects
-    statuses = [trust_status(directory), *(trust_status(directory, name) for name in dialects)]
+    statuses = [trust_status(directory), *(trust_status(directory, name) for name in asked_dialects(directory))]
     present = [each for each in statuses if each.state is not TrustState.NOTHING_TO_TRUST] or statuses[:1]
     return max(_approve(directory, each, dry_run=dry_run, show=show, yes=yes) for each in present)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.definitions import read_hook
+from llxprt_hooks.settings.foreign import DIALECTS
 from llxprt_hooks.settings.hook_entries import HookEntry, hook_entries
 from llxprt_hooks.settings.hook_fields import DISABLED_LISTS, ENABLING_KEYS, FULL
 from llxprt_hooks.settings.schema import OBSERVE, settings_executor
@@ -40,6 +41,12 @@ def acts(statement: Mapping[str, Any]) -> bool:
     return _at(statement, ("hooksConfig", "profile")) == FULL
 
 
+def dialects_of(statement: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the other agents whose hooks settings ask for."""
+    names = _at(statement, ("hooksConfig", "dialects"))
+    return tuple(name for name in DIALECTS if name in names) if isinstance(names, list) else ()
+
+
 def guards_of(statement: Mapping[str, Any], *, full: bool = False) -> dict[str, list[Any]]:
     """Return the hooks of settings that could block: each as a command hook that is only there to be refused.
 
@@ -48,13 +55,14 @@ def guards_of(statement: Mapping[str, Any], *, full: bool = False) -> dict[str, 
     events = _IF_ACTING if full or acts(statement) else BLOCKING_EVENTS
     lists = (_at(statement, path) for path in DISABLED_LISTS)
     disabled = [name for names in lists if isinstance(names, list) for name in names]
-    guards: dict[str, list[Any]] = {event: [] for event in events}
+    guards: dict[str, list[Any]] = {event: [] for event in HookEventName}
     for entry in _entries(statement, events):
         name, command = _words(entry)
         if (name or command) not in disabled:
             closed = entry.hook.get("failClosed") is True
             stand_in = {"type": "command", "command": command, "name": name, "failClosed": closed}
-            guards[entry.event].append({"matcher": entry.group.matcher, "hooks": [stand_in]})
+            spoken = {"dialect": dialect} if (dialect := _dialect(entry)) else {}
+            guards[entry.event].append({"matcher": entry.group.matcher, **spoken, "hooks": [stand_in]})
     return {event: groups for event, groups in guards.items() if groups}
 
 
@@ -62,8 +70,15 @@ def _entries(statement: Mapping[str, Any], events: Container[str]) -> Iterator[H
     for entry in hook_entries(statement.get("hooks", {})):
         executor = settings_executor(entry.hook.get("type"))
         usable = executor is not None and not executor.unsupported
-        if usable and entry.event in events and entry.hook.get("mode") != OBSERVE:
+        could_block = entry.event in (_IF_ACTING if _dialect(entry) else events)
+        if usable and could_block and entry.hook.get("mode") != OBSERVE:
             yield entry
+
+
+def _dialect(entry: HookEntry) -> str | None:
+    """Return the other agent's dialect that a hook speaks, so that it acts; None if it speaks ours."""
+    node = entry.group.node.at("dialect")
+    return node.scalar if node and isinstance(node.scalar, str) and node.scalar in DIALECTS else None
 
 
 def _words(entry: HookEntry) -> tuple[str | None, str]:

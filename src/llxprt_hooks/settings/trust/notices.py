@@ -53,8 +53,11 @@ def not_approved(trust: TrustStatus) -> str | None:
     )
 
 
-def approval_notices(trust: TrustStatus) -> tuple[str, ...]:
-    """Say which hooks of a project do not run because it is not approved; empty if they do."""
+def approval_notices(trust: TrustStatus, *, asked_for_guards: bool = False) -> tuple[str, ...]:
+    """Say which hooks of a project do not run because it is not approved; empty if they do.
+
+    ``asked_for_guards``: hooks of another agent that its settings had asked for block, too.
+    """
     reason = not_approved(trust)
     if reason is None:
         return ()
@@ -62,7 +65,8 @@ def approval_notices(trust: TrustStatus) -> tuple[str, ...]:
     usable = len(read_definitions(HookSet(hooks))[0]) if isinstance(hooks, dict) else 0
     usable = usable if trust.dialect == NATIVE else len(trust.commands)
     subject, consequence = _not_running(usable) if usable else ("The hook settings", "do not apply")
-    if any(map(guards_of, trust.held_back)) or (trust.held_back and trust.dialect != NATIVE):
+    guarded = trust.dialect != NATIVE or asked_for_guards or any(map(guards_of, trust.held_back))
+    if trust.held_back and guarded:
         subject = subject if usable else "The approved hooks"
         verb, who = ("does", "it") if usable == 1 else ("do", "they")
         consequence = f"{verb} not run, and every call that {who} would check is blocked"

@@ -36,7 +36,7 @@ from llxprt_hooks.settings.trust.fingerprint import (
     hook_statement,
     settings_text,
 )
-from llxprt_hooks.settings.trust.held_back import UNKNOWN_GUARDS, guards_of
+from llxprt_hooks.settings.trust.held_back import UNKNOWN_GUARDS, dialects_of, guards_of
 from llxprt_hooks.settings.trust.store import NO_APPROVAL, ApprovalRecord, TrustStore, read_text, text_digest
 
 TRUST_VARIABLE: Final = "LLXPRT_TRUST_PROJECT_HOOKS"
@@ -311,7 +311,9 @@ def _if_same(
 
 
 def _had_guards(approved: ApprovalRecord) -> bool:
-    return approved.statement is None or bool(guards_of(approved.statement)) or FOREIGN in approved.statement
+    """Return whether approved settings had guards: their own, those of another agent's files, or asked for those."""
+    statement = approved.statement
+    return statement is None or FOREIGN in statement or bool(guards_of(statement) or dialects_of(statement))
 
 
 def _found(project: Path, settings: Document | Problem | None) -> TrustStatus:
