@@ -85,6 +85,14 @@ class _Refused(ToolNotRun):
     """The call was not approved. The message is for the model."""
 
 
+class _Answered(ToolNotRun):
+    """A hook refused the call in the user's place."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__()
+        self.result = result
+
+
 class Scheduler:
     """Runs tool calls concurrently."""
 
@@ -128,7 +136,7 @@ class Scheduler:
                 raise ToolFailure(f"Unknown tool {name!r}. Available tools: {', '.join(self._tools)}.")
             check_requested(tool, call.args)
             self._enter(call, CallState.EXECUTING)
-            result = await hooked.run(partial(self._execute, call, tool, hooked))
+            result = await self._hooked(call, tool, hooked)
         except ToolFailure as failure:
             return self._finish(call, CallStatus.ERROR, hooked.not_run(failed(failure)))
         except _Refused as refused:
@@ -137,6 +145,12 @@ class Scheduler:
         status = _status(result)
         call.decided_by = hook_names(result.decided_by)
         return self._finish(call, status, result)
+
+    async def _hooked(self, call: RequestedCall, tool: Tool, hooked: HookedToolCall) -> ToolResult:
+        try:
+            return await hooked.run(partial(self._execute, call, tool, hooked))
+        except _Answered as refused:
+            return hooked.not_run(refused.result)
 
     async def answer(self, asked: ApprovalRequest) -> bool:
         """Ask the user what a hook wants to know."""
@@ -154,17 +168,29 @@ class Scheduler:
         """Ask for approval and run the tool. Raises if the tool does not run, so that AfterTool does not fire."""
         call.args = final_input
         request, workspace = self._request(tool, final_input), self._workspace
-        arguments, target = request.arguments, request.target
         if self._approval.needed(request) and not (hooked.is_approved and request.protected is None):
             self._enter(call, CallState.AWAITING_APPROVAL)
-            if (refusal := await self._approval.refusal(request)) is not None:
-                raise _Refused(refusal)
+            request = await self._approved(call, hooked, request)
             self._enter(call, CallState.EXECUTING)
-            workspace = workspace.approving(target.place) if target else workspace
+            workspace = workspace.approving(request.target.place) if request.target else workspace
         try:
-            return await tool.run(workspace, arguments)
+            return await tool.run(workspace, request.arguments)
         except Exception as error:  # report tool errors to the model instead of crashing the agent
             return ToolResult.failure(f"{tool.name} failed: {error}")
+
+    async def _approved(self, call: RequestedCall, hooked: HookedToolCall, request: Request) -> Request:
+        """Return what may happen, once hooks or the user have said yes; a protected file needs the user's yes."""
+        answered = await hooked.answered()
+        if isinstance(answered, ToolResult):
+            raise _Answered(answered)
+        if answered:
+            call.args = hooked.input
+            request = self._request(request.tool, hooked.input)
+        if answered and request.protected is None:
+            return request
+        if (refusal := await self._approval.refusal(request)) is not None:
+            raise _Refused(refusal)
+        return request
 
     def _enter(self, call: RequestedCall, state: CallState) -> None:
         call.state = state

@@ -168,8 +168,11 @@ async def attempt(
     observer: HookObserver | None = None,
     recorded: bool = True,
     require: Iterable[str] = (),
+    is_question: bool = False,
 ) -> Trial:
     """Plan an event and, with ``run``, fire it. Uses base fields in the input unchanged.
+
+    If it ``is_question``, the hooks run that answer whether a call may run.
 
     Unless it is ``recorded``, no observer and no audit trail gets it.
 
@@ -182,6 +185,7 @@ async def attempt(
         hooks = LoadedHooks.load(directory, observer=observer, require=require)
     else:
         hooks = LoadedHooks.load_unrecorded(directory)
+    hooks = hooks.for_question() if is_question else hooks
     return await hooks.fire(event_name, hook_input) if run else hooks.plan(event_name, hook_input)
 
 
@@ -247,6 +251,10 @@ class LoadedHooks:
     def enforcing(self) -> LoadedHooks:
         """Return the same hooks, but those that only observe count like any other."""
         return LoadedHooks(self.config, self.registry.changed(_enforced))
+
+    def for_question(self) -> LoadedHooks:
+        """Return only the hooks that answer the question whether a call may run, which a person would be asked."""
+        return LoadedHooks(self.config, self.registry.changed(_if_asked))
 
     def only(self, name: str) -> LoadedHooks:
         """Return the same hooks, but only those with a name may run."""
@@ -416,6 +424,14 @@ def _result(result: HookExecutionResult) -> dict[str, Any]:
 def _enforced(entry: HookRegistryEntry) -> HookRegistryEntry:
     config = structs.replace(entry.definition.config, observe=False)
     return structs.replace(entry, definition=structs.replace(entry.definition, config=config))
+
+
+def _if_asked(entry: HookRegistryEntry) -> HookRegistryEntry | None:
+    definition = entry.definition
+    if not definition.config.answers_question:
+        return None
+    config = structs.replace(definition.config, answers_question=False)
+    return structs.replace(entry, definition=structs.replace(definition, config=config))
 
 
 def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) -> list[str]:

@@ -104,6 +104,8 @@ class HookConfig(msgspec.Struct, frozen=True):
     """It runs and is logged with what it would have decided, and changes nothing (D-80)."""
     acts: bool = False
     """Callers wait for it in every event that it can affect, and honor more of its answers (D-46)."""
+    answers_question: bool = False
+    """It runs only where a person would be asked about a call, and may answer in that person's place (D-156)."""
     foreign: ForeignHook | None = None
     """What translates for a hook that speaks another dialect (D-144)."""
 

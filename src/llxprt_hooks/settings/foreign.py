@@ -141,6 +141,8 @@ class NativeCall(NamedTuple):
     tool_input: Mapping[str, Any] | None
     fields: Mapping[str, Any] = {}
     """What else makes it this event."""
+    is_question: bool = False
+    """Whether it is the question whether the call may run, which a person would be asked."""
 
 
 class Dialect(Protocol):

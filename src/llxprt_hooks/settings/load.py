@@ -226,7 +226,7 @@ def _rank(source: LevelFile) -> int:
 def asked_dialects(project_dir: str | os.PathLike[str]) -> tuple[str, ...]:
     """Return the other agents that the command line or native settings ask for, approved or not."""
     asked, levels = asked_for.get(), read_levels(absolute_project(project_dir))
-    requested = asked.dialects or (PLUGIN_DIALECT,) * bool(asked.plugins)
+    requested = asked.dialects or tuple(DIALECTS)[: bool(asked.plugins)]
     return known_dialects(merge_lists([requested, *(each.fields.dialects for each in levels if each.fields)]))
 
 

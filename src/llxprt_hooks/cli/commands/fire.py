@@ -169,13 +169,22 @@ def command(
     if event is None:
         raise click.UsageError("Missing argument 'EVENT'.")
     arguments: Mapping[str, Any] | None = None if tool_input is None else _json_object(_text(tool_input), "--args")
-    if call := foreign_call(directory, event, tool_name, arguments):
+    call = foreign_call(directory, event, tool_name, arguments)
+    if call is not None:
         event, tool_name, arguments = call.event_name.value, call.tool_name, call.tool_input
         fields = {**call.fields, **fields}
     hook_input = _hook_input(HookEventName(event), tool_name, arguments, fields)
     others = tuple(each for each in required if each != FIRED)
     trial = asyncio.run(
-        _fire(directory, HookEventName(event), hook_input, dry_run=dry_run, as_json=as_json, require=others)
+        _fire(
+            directory,
+            HookEventName(event),
+            hook_input,
+            dry_run=dry_run,
+            as_json=as_json,
+            require=others,
+            is_question=call is not None and call.is_question,
+        )
     )
     return _status(trial, require_hook=FIRED in required)
 
@@ -188,11 +197,20 @@ async def _fire(
     dry_run: bool,
     as_json: bool,
     require: tuple[str, ...],
+    is_question: bool,
 ) -> Trial:
     zygotes.patience = ZYGOTE_PATIENCE
     try:
         with HookSpinner() as spinner:
-            trial = await attempt(directory, event_name, hook_input, run=not dry_run, observer=spinner, require=require)
+            trial = await attempt(
+                directory,
+                event_name,
+                hook_input,
+                run=not dry_run,
+                observer=spinner,
+                require=require,
+                is_question=is_question,
+            )
     except InvalidInputError as error:
         raise click.UsageError(f"{error}.") from error
     except GuardMissingError as error:

@@ -64,7 +64,7 @@ def has_hooks_for(config: CallerConfig, event_name: HookEventName, subject: str 
     if isinstance(plan, BrokenPlan):
         log.warning("%s: looking up the hooks failed; they are skipped", event_name, exc_info=plan.error)
         return False
-    return plan is not None
+    return plan is not None and bool(plan.hook_configs)
 
 
 def unmatched_hooks(config: CallerConfig, tool_names: Sequence[str]) -> list[HookDefinition]:

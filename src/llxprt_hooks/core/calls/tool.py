@@ -184,6 +184,27 @@ class HookedToolCall:
             extras["duration_ms"] = round((ended - self._started) * 1000)
         return extras
 
+    async def answered(self) -> ToolResult | bool:
+        """Let hooks answer the question whether the call may run, before a person is asked (D-156).
+
+        Returns whether they say yes, perhaps with other arguments, or the result of a call that they refuse.
+        """
+        before = self._planned()[0]
+        plan = None if before is None else before.for_question
+        if plan is None:
+            return False
+        fields = {"tool_name": name_text(self.name), "tool_input": self.input}
+        decision = await plan.fire(fields, extras=self._extras(plan))
+        output = decision.final_output
+        if output is None:
+            return False
+        if output.is_blocking_decision() or output.should_stop_execution():
+            return self._finished(replace(_refused(output), decided_by=decision.decided_by))
+        if output.permission_decision != "allow":
+            return False
+        self.input = _final_input(self.input, output)
+        return True
+
     async def _ask(self, decision: AggregatedHookResult) -> ToolResult | None:
         """Ask the program's approver if a hook that acts says so; the result of a call that must not run."""
         asking = [each for each in decision.results if each.hook_config.acts and each.output and each.output.asks()]
@@ -191,6 +212,10 @@ class HookedToolCall:
             acting = decision.acting
             self.is_approved = acting is not None and acting.permission_decision == "allow"
             return None
+        answered = await self.answered()
+        if answered is not False:
+            self.is_approved = answered is True
+            return None if answered is True else answered
         output = asking[0].output
         request = ApprovalRequest(
             tool_name=name_text(self.name),

@@ -106,6 +106,7 @@ class ExecutionPlan:
         "acts",
         "event_name",
         "fail_closed",
+        "for_question",
         "foreign",
         "hook_configs",
         "in_process",
@@ -143,6 +144,8 @@ class ExecutionPlan:
         """Whether model data is shown in the full view: an answer is in one view or the other (D-142)."""
         self.in_process = any(config.executor.in_process for config in self.hook_configs)
         """Whether any hook runs inside this process, so that its event loop matters."""
+        self.for_question: ExecutionPlan | None = None
+        """The hooks that run where a person would be asked about the call."""
         self._engine = engine
 
     async def fire(
@@ -152,6 +155,8 @@ class ExecutionPlan:
 
         Callers may run on any event loop, or on none: hooks then run on the background loop.
         """
+        if not self.hook_configs:  # there are only hooks for the question whether it may happen
+            return make_empty_success_result()
         if not loops.runs_here():
             return await self._fire_elsewhere(fields, base, extras)
         engine, event_name = self._engine, self.event_name

@@ -33,6 +33,7 @@ class Skip(StrEnum):
     DISABLED = "disabled"
     NOT_MATCHED = "not matched"
     DUPLICATE = "duplicate"
+    NO_QUESTION = "no question"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +106,16 @@ class HookPlanner:
         ]
 
     def _plan(self, event_name: HookEventName, subject: str | None) -> ExecutionPlan | None:
-        running = _running(_considered(self._registry.get_hooks_for_event(event_name), subject))
-        if not running:
+        entries = self._registry.get_hooks_for_event(event_name)
+        running = _running(_considered(entries, subject))
+        answering = _running(_considered(entries, subject, asked=True))
+        if not running and not answering:
             return None
         sequential = any(entry.sequential for entry, _ in running)  # HOOK-109
         plan = ExecutionPlan(event_name, [config for _, config in running], sequential, subject, self.engine)
+        if answering:
+            hooks = [config for _, config in answering]
+            plan.for_question = ExecutionPlan(event_name, hooks, False, subject, self.engine)
         log.debug(
             "%s %s: %s, %s",
             event_name,
@@ -124,13 +130,18 @@ _Considered: TypeAlias = "tuple[HookRegistryEntry, Skip | None, HookRegistryEntr
 """A hook, what keeps it from running, and the first hook of its command: the one that runs (HOOK-090)."""
 
 
-def _considered(entries: Iterable[HookRegistryEntry], subject: str | None) -> Iterator[_Considered]:
+def _considered(
+    entries: Iterable[HookRegistryEntry], subject: str | None, *, asked: bool = False
+) -> Iterator[_Considered]:
+    """The hooks of an event; ``asked``, of the question that a person is asked about it."""
     disabled, not_matched = Skip.DISABLED, Skip.NOT_MATCHED  # looked up once: there may be thousands of hooks
     others = () if subject is None else own_names(subject)  # a guard for `refund` is one for that of any server (D-110)
     running: dict[str, HookRegistryEntry] = {}
     for entry in entries:
         if not entry.enabled:
             yield entry, disabled, entry
+        elif entry.config.answers_question is not asked:
+            yield entry, Skip.NO_QUESTION, entry
         elif subject is not None and not entry.matches(subject) and not _matches_own(entry, others):
             yield entry, not_matched, entry
         else:
@@ -170,6 +181,8 @@ def _strictest(copies: list[HookConfig]) -> HookConfig:
 def _why(entry: HookRegistryEntry, subject: str | None, skip: Skip | None, first: HookRegistryEntry) -> str:
     if skip is Skip.DISABLED:
         return "it is disabled"
+    if skip is Skip.NO_QUESTION:
+        return "it runs only where a person would be asked about the call"
     if skip is Skip.NOT_MATCHED and entry.has_invalid_matcher:
         return f"its matcher {entry.matcher!r} is not a valid regular expression, so it matches only the same text"
     if skip is Skip.NOT_MATCHED:

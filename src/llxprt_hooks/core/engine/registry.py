@@ -175,10 +175,10 @@ class HookRegistry:
         )
         self.revision += 1
 
-    def changed(self, change: Callable[[HookRegistryEntry], HookRegistryEntry]) -> HookRegistry:
-        """Return a registry of the same hooks, each as a function changes it. This one stays as it is."""
+    def changed(self, change: Callable[[HookRegistryEntry], HookRegistryEntry | None]) -> HookRegistry:
+        """Return a registry of the same hooks, each as a function changes or drops it. This one stays as it is."""
         registry = HookRegistry(self._config)
-        registry._entries = [change(entry) for entry in self._initialized()]
+        registry._entries = [entry for each in self._initialized() if (entry := change(each)) is not None]
         for entry in registry._entries:
             registry._by_event.setdefault(entry.event_name, []).append(entry)
         registry.problems = self.problems

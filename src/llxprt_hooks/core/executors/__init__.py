@@ -10,6 +10,7 @@ from llxprt_hooks.core.executors.function import FunctionExecutor
 from llxprt_hooks.core.executors.http import HttpExecutor
 from llxprt_hooks.core.executors.nats import NatsExecutor
 from llxprt_hooks.core.executors.plugin import PluginExecutor
+from llxprt_hooks.core.executors.unsupported import UnsupportedExecutor
 
 EXECUTORS: dict[str, Executor[Any]] = {
     "command": CommandExecutor(),
@@ -17,6 +18,7 @@ EXECUTORS: dict[str, Executor[Any]] = {
     "http": HttpExecutor(),
     "nats": NatsExecutor(),
     "plugin": PluginExecutor(),
+    "unsupported": UnsupportedExecutor(),
 }
 """Hook types by their name in settings."""
 

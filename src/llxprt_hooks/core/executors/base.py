@@ -292,6 +292,10 @@ class HookRun:
 
     def answered(self, answer: bytes | Mapping[str, Any] | None, received: bytes = b"") -> HookExecutionResult:
         """The record of a hook that answered without a process of its own; ``received`` is what the answer was in."""
+        if self.config.foreign is not None and isinstance(answer, bytes):
+            event, spoken = self.event, Completed(stdout=answer, exit_code=EXIT_CODE_SUCCESS)
+            said = self.config.foreign.read(event.event_name, event.hook_input, self.runtime.situation(), spoken)
+            return self._result(self._foreign_reading(said, _NO_PROCESS))
         reading = Reading(True, output=read_answer(answer, self._output_class))
         return self._result(self._checked(reading, answer if isinstance(answer, bytes) else received))
 

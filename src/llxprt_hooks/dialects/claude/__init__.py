@@ -7,16 +7,17 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
 from llxprt_hooks.dialects.claude.answers import BLOCKING_EVENTS
-from llxprt_hooks.dialects.claude.hook import EVENTS, ClaudeHook
+from llxprt_hooks.dialects.claude.hook import EVENTS, PERMISSION_REQUEST, ClaudeHook
 from llxprt_hooks.dialects.claude.rules import matching
 from llxprt_hooks.dialects.claude.tools import own_call
-from llxprt_hooks.settings.definitions import HookDefinition, read_hook
+from llxprt_hooks.settings.definitions import HookConfig, HookDefinition, read_hook
 from llxprt_hooks.settings.foreign import DialectFile, NativeCall, ReadFile
 from llxprt_hooks.settings.hook_entries import (
     DISCARDED,
@@ -34,7 +35,7 @@ from llxprt_hooks.settings.problem import Problem, first_problems
 from llxprt_hooks.settings.shape import found_words
 
 if TYPE_CHECKING:
-    from llxprt_hooks.settings.definitions import HookConfig, HookSet
+    from llxprt_hooks.settings.definitions import HookSet
     from llxprt_hooks.settings.document import Document
 
 _FOLDER: Final = ".claude"
@@ -92,7 +93,8 @@ class Claude:
         name, given = (None, arguments) if tool is None else own_call(tool, arguments)
         failed = {"llmContent": "it failed", "returnDisplay": "", "metadata": {}, "error": {"message": "it failed"}}
         fields = {"tool_response": failed} if event == "PostToolUseFailure" else {}
-        return NativeCall(ours, "task" if event == "SubagentStop" else name, given, fields)
+        asked = event == PERMISSION_REQUEST
+        return NativeCall(ours, "task" if event == "SubagentStop" else name, given, fields, asked)
 
 
 def _gaps(root: Node) -> Iterator[tuple[int, str]]:
@@ -106,9 +108,10 @@ def _gaps(root: Node) -> Iterator[tuple[int, str]]:
     if permissions is not None and rules:
         names = ", ".join(f"permissions.{key}" for key in rules)
         yield permissions.start, f"{names}: only the hooks of this file are used, so these rules protect nothing here"
-    for key in ("allowedHttpHookUrls", "httpHookAllowedEnvVars"):
-        if node := root.at(key):
-            yield node.start, f"`{key}` has no effect here, because hooks of type http do not run"
+    if node := root.at("allowedHttpHookUrls"):
+        yield node.start, "`allowedHttpHookUrls` counts for the hooks of this file only"
+    if node := root.at("httpHookAllowedEnvVars"):
+        yield node.start, "`httpHookAllowedEnvVars` has no effect here: a hook's own `allowedEnvVars` decides"
 
 
 class _Reader:
@@ -147,37 +150,63 @@ class _Reader:
                 )
 
     def _hook(self, entry: HookEntry, matcher: str | None) -> HookConfig | None:
-        hook = entry.hook
-        if hook.get("type") in ("prompt", "agent", "http", "mcp_tool"):
-            why = f"hooks of type {hook['type']} do not run here; its product lets calls go ahead if such a hook fails"
-            self._report(entry.node.start, entry.path, f"{DISCARDED}: {why}")
-            return None
-        command = _command_line(hook)
-        if hook.get("type") != "command" or command is None:
-            expected = f'`type` must be "command", found {found_words(entry.node.at("type"))}'
-            if hook.get("type") == "command":
-                expected = f"`command` must be a command line, found {found_words(entry.node.at('command'))}"
-            self._report(entry.node.start, entry.path, f"{DISCARDED}: {expected}")
-            return None
-        written = {"type": "command", "command": command, "timeout": self._milliseconds(entry)}
-        config, problems = read_hook(written, self._set.before_start, self._set.scope)
-        for problem in problems:
-            self._report(entry.node.start, entry.path, problem.message)
+        hook, config = entry.hook, self._config(entry)
         if config is None:
             return None
         background = hook.get("async") is True or hook.get("asyncRewake") is True
         closed = hook.get("onFailure") == "block" and entry.event in _CLOSED_EVENTS and not background
         rule = hook.get("if")
         foreign = ClaudeHook(
-            command,
+            config.command,
             entry.event,
             matcher or "",
             rule if isinstance(rule, str) else None,
             background,
             self._set.variables,
             origin=self._set.variables.get("CLAUDE_PLUGIN_ROOT", ""),
+            is_remote=config.type == "http",
         )
-        return structs.replace(config, acts=True, fail_closed=closed, foreign=foreign)
+        asks = entry.event == PERMISSION_REQUEST
+        return structs.replace(config, acts=True, fail_closed=closed, answers_question=asks, foreign=foreign)
+
+    def _config(self, entry: HookEntry) -> HookConfig | None:
+        """What a hook runs, in the form of our own type for it; None if it cannot be used."""
+        hook, kind = entry.hook, entry.hook.get("type")
+        if kind in _ELSEWHERE:
+            gap = f"hooks of type {kind} run only in Claude Code: it counts as failed, and the call goes ahead"
+            self._report(entry.node.start, entry.path, gap)
+            what = f"{kind}: {hook.get(_ELSEWHERE[kind]) or ''}"
+            return HookConfig("unsupported", what, before_start=self._set.before_start, scope=self._set.scope)
+        written = self._native(entry)
+        if isinstance(written, str):
+            self._report(entry.node.start, entry.path, f"{DISCARDED}: {written}")
+            return None
+        written |= {"type": kind, "timeout": self._milliseconds(entry)}
+        config, problems = read_hook(written, self._set.before_start, self._set.scope)
+        for problem in problems:
+            self._report(entry.node.start, entry.path, problem.message)
+        return config
+
+    def _native(self, entry: HookEntry) -> dict[str, Any] | str:
+        """The fields of our own type for a hook, or why there are none."""
+        hook, kind = entry.hook, entry.hook.get("type")
+        if kind == "command":
+            command = _command_line(hook)
+            found = found_words(entry.node.at("command"))
+            return f"`command` must be a command line, found {found}" if command is None else {"command": command}
+        if kind == "http":
+            given = {key: hook[key] for key in ("url", "headers", "allowedEnvVars", "allowInsecure") if key in hook}
+            return self._refused_url(hook.get("url")) or given
+        names = ", ".join(f'"{name}"' for name in ("command", "http", *_ELSEWHERE))
+        return f"`type` must be one of {names}, found {found_words(entry.node.at('type'))}"
+
+    def _refused_url(self, url: object) -> str | None:
+        """Why the file's own list of URLs does not allow one."""
+        allowed = self._document.root.at("allowedHttpHookUrls") if self._document else None
+        patterns = allowed.to_value() if allowed is not None else None
+        if not isinstance(patterns, list) or any(fnmatchcase(str(url), str(each)) for each in patterns):
+            return None
+        return "`allowedHttpHookUrls` does not allow its URL"
 
     def _milliseconds(self, entry: HookEntry) -> float:
         seconds = entry.hook.get("timeout")
@@ -193,6 +222,8 @@ class _Reader:
         self.problems.append(replace(problem, where=where_words(path), origin=self._set.origin))
 
 
+_ELSEWHERE: Final = {"prompt": "prompt", "agent": "prompt", "mcp_tool": "tool"}
+"""The types that need a model or a connection of the product, each with the field that describes such a hook."""
 _CLOSED_EVENTS: Final = tuple(event for event in BLOCKING_EVENTS if event not in ("Stop", "SubagentStop"))
 
 

@@ -59,6 +59,9 @@ _SPECIFIC: Final[Mapping[str, Mapping[str, Check]]] = {
         "updatedInput": _is(dict),
         "additionalContext": _is(str),
     },
+    "PermissionRequest": {
+        "decision": lambda value: isinstance(value, dict) and value.get("behavior") in ("allow", "deny"),
+    },
 }
 _ANY_SPECIFIC: Final[Mapping[str, Check]] = {"additionalContext": _is(str)}
 
@@ -76,15 +79,15 @@ class Spoken(NamedTuple):
     prompt: str = ""
 
 
-def read(spoken: Spoken, ended: Completed) -> Answer:
-    """The native answer in the end of a process."""
+def read(spoken: Spoken, ended: Completed, *, is_remote: bool = False) -> Answer:
+    """The native answer in the end of a process, or in a response that ``is_remote``."""
     if ended.timed_out:
         return Answer(error=f"timed out after {ended.timed_out_after:.15g} ms")
     if ended.stdout_cut:
         return Answer(error=f"wrote more to stdout than the limit of {len(ended.stdout)} bytes; none of it was used")
     stdout, stderr = decode_text(ended.stdout).strip(), decode_text(ended.stderr).strip()
     fields, mistake = _json(spoken.event, stdout)
-    if ended.exit_code == _BLOCK:
+    if ended.exit_code == _BLOCK and spoken.event != "PermissionRequest":
         return _exit_2(spoken, fields or {}, stderr)
     if fields is not None:
         return _from_json(spoken, fields)
@@ -93,6 +96,8 @@ def read(spoken: Spoken, ended: Completed) -> Answer:
         return Answer(error=f"{mistake}; it {failed}" if failed else mistake)
     if failed:
         return Answer(error=failed)
+    if is_remote and stdout:
+        return Answer(error="got an answer that is not a JSON object")
     if stdout and spoken.event in _TEXT_EVENTS:
         return Answer(_context(stdout))
     return Answer()
@@ -188,6 +193,8 @@ def _blocked(spoken: Spoken, reason: str) -> Answer:
 
 def _from_json(spoken: Spoken, fields: Mapping[str, Any]) -> Answer:
     event, specific = spoken.event, fields.get("hookSpecificOutput") or {}
+    if event == "PermissionRequest":
+        return _permission(spoken, specific.get("decision") or {}, fields)
     reason = _blocking_reason(event, fields)
     context = specific.get("additionalContext") or ""
     if reason is None and event in ("Stop", "SubagentStop") and context:
@@ -226,6 +233,25 @@ def _permitted(spoken: Spoken, fields: Mapping[str, Any], specific: Mapping[str,
     except UnusableChangeError as error:
         return _blocked(spoken, f"the hook changed the call in a way that cannot be applied here: {error}")
     return Answer({"hookSpecificOutput": native}, whole_input=True)
+
+
+def _permission(spoken: Spoken, decision: Mapping[str, Any], fields: Mapping[str, Any]) -> Answer:
+    """The answer to the question whether a call may run: yes, perhaps with other arguments, or no."""
+    behavior, to_user = decision.get("behavior"), str(fields.get("systemMessage") or "")
+    native: dict[str, Any] = {}
+    if behavior == "deny":
+        reason = str(decision.get("message") or "Permission denied by hook")
+        native = {"decision": "deny", "reason": _capped(reason)}
+        if decision.get("interrupt") is True:
+            native |= {"continue": False, "stopReason": reason}
+    if fields.get("continue") is False:
+        native |= {"continue": False, "stopReason": fields.get("stopReason") or _BLOCKED}
+    if behavior == "allow":
+        specific: dict[str, Any] = {"permissionDecision": "allow"}
+        if isinstance(updated := decision.get("updatedInput"), dict):
+            specific["updatedInput"] = updated
+        return _permitted(spoken, {}, specific)._replace(to_user=to_user)
+    return Answer(native or None, to_user=to_user)
 
 
 def _context(text: str) -> dict[str, Any]:

@@ -36,11 +36,14 @@ EVENTS: Final[Mapping[str, HookEventName]] = {
     "SessionEnd": HookEventName.SESSION_END,
     "PreCompact": HookEventName.PRE_COMPRESS,
     "Notification": HookEventName.NOTIFICATION,
+    "PermissionRequest": HookEventName.BEFORE_TOOL,
 }
-"""Its events that exist here. The end of a subagent is that of a call of our tool ``task``."""
+"""Its events that exist here. The end of a subagent is that of a call of our tool ``task``; PermissionRequest is the
+question whether a call may run."""
 
-_TOOL_EVENTS: Final = ("PreToolUse", "PostToolUse", "PostToolUseFailure")
+_TOOL_EVENTS: Final = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest")
 SUBAGENT_STOP: Final = "SubagentStop"
+PERMISSION_REQUEST: Final = "PermissionRequest"
 _SUBAGENT_TOOL: Final = "task"
 _MODES: Final[Mapping[str, str]] = {"auto_edit": "acceptEdits", "yolo": "bypassPermissions"}
 _EVENTS_WITH_MODE: Final = (*_TOOL_EVENTS, "UserPromptSubmit", "Stop", "SubagentStop")
@@ -61,6 +64,8 @@ class ClaudeHook(NamedTuple):
     """The folder that paths in ``rule`` are relative to; empty: the project."""
     origin: str = ""
     """The plugin, whose copy of a hook is another one."""
+    is_remote: bool = False
+    """Whether its answer is the body of a response, instead of the streams of a process."""
     part: Shown | None = None
     """The part of a call that it is for; None: all of it."""
 
@@ -75,22 +80,23 @@ class ClaudeHook(NamedTuple):
     @property
     def view(self) -> str:
         if self.part is not None:
-            return f"{self.part.name} {self.part.arguments['file_path']}"
-        return SUBAGENT_STOP if self._is_for_subagents else NAME
+            return f"{self._moment} {self.part.name} {self.part.arguments['file_path']}"
+        return self._moment or NAME
 
     @property
-    def _is_for_subagents(self) -> bool:
-        return self.event == SUBAGENT_STOP
+    def _moment(self) -> str:
+        """Its event, if ours happens at another moment too."""
+        return self.event if self.event in (SUBAGENT_STOP, PERMISSION_REQUEST) else ""
 
     @property
     def key(self) -> str:
         return f"{NAME}:{self.event}:{self.matcher}:{self.rule}:{self.origin}"
 
     def runs_for(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> Sequence[ClaudeHook]:
-        event = _event(event_name, hook_input, is_for_subagents=self._is_for_subagents)
+        event = _event(event_name, hook_input, self._moment)
         if self.event is not None and event != self.event:
             return ()
-        if self._is_for_subagents and not matching_name(self.matcher)(_agent_type(hook_input)):
+        if event == SUBAGENT_STOP and not matching_name(self.matcher)(_agent_type(hook_input)):
             return ()
         if not event_name.spec.is_about_tool:
             return (self,) if self.rule is None else ()
@@ -112,7 +118,7 @@ class ClaudeHook(NamedTuple):
     def payload(
         self, event_name: HookEventName, hook_input: Mapping[str, Any], situation: Situation
     ) -> Mapping[str, Any]:
-        event = _event(event_name, hook_input, is_for_subagents=self._is_for_subagents)
+        event = _event(event_name, hook_input, self._moment)
         fields: dict[str, Any] = {
             "session_id": hook_input.get("session_id", ""),
             "transcript_path": hook_input.get("transcript_path", ""),
@@ -138,7 +144,7 @@ class ClaudeHook(NamedTuple):
     def read(
         self, event_name: HookEventName, hook_input: Mapping[str, Any], situation: Situation, ended: Completed
     ) -> Answer:
-        event = _event(event_name, hook_input, is_for_subagents=self._is_for_subagents)
+        event = _event(event_name, hook_input, self._moment)
         spoken = Spoken(
             event,
             self.command,
@@ -147,21 +153,23 @@ class ClaudeHook(NamedTuple):
             tool_input=hook_input.get("tool_input"),
             prompt=str(hook_input.get("prompt", "")),
         )
-        return read(spoken, ended)
+        return read(spoken, ended, is_remote=self.is_remote)
 
 
-def _event(event_name: HookEventName, hook_input: Mapping[str, Any], *, is_for_subagents: bool = False) -> str:
-    """What Claude Code calls a native event; empty if there is no such event for these hooks."""
+def _event(event_name: HookEventName, hook_input: Mapping[str, Any], moment: str) -> str:
+    """What Claude Code calls a native event at that moment; empty if there is no such event for these hooks."""
+    if moment == PERMISSION_REQUEST:
+        return moment
     if event_name is not HookEventName.AFTER_TOOL:
         return _NAMES.get(event_name, event_name.value)
     tool = str(hook_input.get("tool_name", ""))
-    if is_for_subagents:
+    if moment:
         return SUBAGENT_STOP if tool == _SUBAGENT_TOOL else ""
     failed = failure_of(tool, _response(hook_input)) is not None
     return "PostToolUseFailure" if failed else "PostToolUse"
 
 
-_NAMES: Final = {event: name for name, event in EVENTS.items() if event is not HookEventName.AFTER_TOOL}
+_NAMES: Final = {event: name for name, event in reversed(list(EVENTS.items())) if event is not HookEventName.AFTER_TOOL}
 
 
 def _response(hook_input: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -193,6 +201,8 @@ def _event_fields(event: str, hook_input: Mapping[str, Any]) -> Mapping[str, Any
 def _tool_fields(event: str, hook_input: Mapping[str, Any], call: Shown) -> Mapping[str, Any]:
     own_name = str(hook_input.get("tool_name", ""))
     fields: dict[str, Any] = {"tool_name": call.name, "tool_input": call.arguments}
+    if event == PERMISSION_REQUEST:
+        return {**fields, "permission_suggestions": []}
     call_id = {"tool_use_id": hook_input.get("tool_use_id") or f"toolu_{new_id()}"}
     duration = hook_input.get("duration_ms")
     milliseconds = duration if isinstance(duration, int) else 0

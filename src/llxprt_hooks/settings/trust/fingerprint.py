@@ -70,15 +70,21 @@ def _foreign_commands(dialects: object) -> Iterator[HookCommand]:
             hooks = content.get("hooks") or {}
             for each in read_definitions(HookSet(hooks, dialect=dialect))[0]:
                 config, folder = each.config, each.config.foreign.folder if each.config.foreign else ""
-                written = _written(hooks, each.path)
-                details = {key: _json(value) for key, value in written if key not in _SHOWN_ELSEWHERE}
+                written = dict(_written(hooks, each.path))
+                kind = written.get("type", _USUAL_TYPE)
+                declared, described = fields_of_type(kind), config.executor.described if kind != _USUAL_TYPE else ("type",)
+                details = {
+                    key: _shown(declared.get(key), value)
+                    for key, value in written.items()
+                    if key not in (*_SHOWN_ELSEWHERE, *described)
+                }
                 start = f"cd {shlex.quote(folder)} && " if folder else ""
                 texts = tuple(start + text for text in config.executor.script_texts(config.spec))
                 event = str(each.path[1])
                 yield HookCommand(event, each.matcher or "", config.command, {"dialect": dialect, **details}, texts)
 
 
-_SHOWN_ELSEWHERE: Final = ("type", "command", "bash", "args", "matcher", "description", "hooks")
+_SHOWN_ELSEWHERE: Final = ("command", "bash", "args", "matcher", "description", "hooks")
 
 
 def _written(hooks: Any, path: Steps) -> Iterator[tuple[str, Any]]:
@@ -148,7 +154,8 @@ def settings_text(settings: Mapping[str, Any]) -> str:
 
 def _without_values(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a file of another agent says, without the values of its variables, which may be secrets."""
-    return {key: sorted(value) if key == "env" and isinstance(value, dict) else value for key, value in content.items()}
+    said = without_secrets(content)
+    return {key: sorted(value) if key == "env" and isinstance(value, dict) else value for key, value in said.items()}
 
 
 def without_secrets(value: Any) -> Any:
