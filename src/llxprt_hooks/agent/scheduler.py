@@ -150,7 +150,7 @@ class Scheduler:
         try:
             return await hooked.run(partial(self._execute, call, tool, hooked))
         except _Answered as refused:
-            return hooked.not_run(refused.result)
+            return refused.result
 
     async def answer(self, asked: ApprovalRequest) -> bool:
         """Ask the user what a hook wants to know."""

@@ -71,7 +71,7 @@ class AgentSession:
 
     def start(self, source: SessionStartSource = SessionStartSource.STARTUP) -> None:
         with self.chat.session.active():
-            start_session(self.config, self.chat.session, source)
+            start_session(self.config, self.chat.session, source, journaled=True)
 
     def end(self, reason: SessionEndReason) -> None:
         observe(self.config, HookEventName.SESSION_END, reason=reason)
@@ -186,6 +186,14 @@ class AgentSession:
         self._add_usage(answer)
         if answer.shown is not None:
             self.response = answer.shown
+        if (journal := self.chat.session.journal) is not None:
+            tokens = answer.usage
+            journal.used(
+                input_tokens=getattr(tokens, "prompt_token_count", None) or 0,
+                output_tokens=getattr(tokens, "candidates_token_count", None) or 0,
+            )
+            if function_calls(answer.response):  # the last text is the answer to the prompt, which hooks after it see
+                journal.answer(answer.shown or "")
         for content in self.chat.history[known:]:
             self.transcript.add("message", content=content)
         return answer

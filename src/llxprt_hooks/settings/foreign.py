@@ -31,6 +31,12 @@ DIALECTS: Final[dict[str, str]] = {
 }
 """The languages of other agents: for each a module with a ``DIALECT``, imported when a hook speaks it."""
 
+ENV_FILES: Final[dict[str, str]] = {"claude": "CLAUDE_ENV_FILE"}
+"""The variable in which SessionStart hooks of a dialect find a file. The agent's shell reads what they write to it."""
+
+TRANSCRIPTS: Final[dict[str, str]] = {"claude": "llxprt_hooks.dialects.claude.transcript"}
+"""The dialects whose hooks read the conversation from a file: for each a module with a ``Transcript``."""
+
 
 class UnknownDialectError(ValueError):
     """There is no dialect with this name."""
@@ -47,6 +53,8 @@ class Situation(NamedTuple):
     """The project folder, in which hooks run."""
     approval_mode: str = "default"
     """``default``, ``auto_edit`` or ``yolo``: which calls the program runs without asking."""
+    transcript: str = ""
+    """The file with the conversation in the dialect's form; empty if the program has its own, or none."""
 
 
 class Answer(NamedTuple):

@@ -40,7 +40,7 @@ async def run_shell_command(
     folder = workspace.folder(dir_path)
     try:
         completed = await run_process(
-            [shutil.which("bash") or "sh", "-c", command],
+            [shutil.which("bash") or "sh", "-c", f"{workspace.shell_start()}{command}"],
             stdin=b"",
             env=workspace.environment(),
             cwd=str(folder),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import shlex
 import stat
 import threading
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from llxprt_hooks.agent.environment import tool_environment
 from llxprt_hooks.agent.tools.messages import ToolFailure, escape_name, explained
 from llxprt_hooks.agent.tools.protection import Identity, ProtectedFiles, identities
 from llxprt_hooks.config import Config
+from llxprt_hooks.core.engine.session_memory import ENV_FILE, folder_of
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _PARENT = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
@@ -88,6 +90,11 @@ class Workspace:
     def environment(self) -> dict[str, str]:
         """Return the environment of programs that tools start."""
         return tool_environment(self._config)
+
+    def shell_start(self) -> str:
+        """Return what a shell runs before a command: it reads the variables that SessionStart hooks have set."""
+        file = os.path.join(folder_of(self._config.session_id), ENV_FILE)  # noqa: PTH118
+        return f". {shlex.quote(file)}\n" if os.path.isfile(file) else ""  # noqa: PTH113
 
     def locate(self, path: str) -> Path:
         """Resolve a path, relative to the root or absolute. It need not exist."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from llxprt_hooks._support.json_codec import PAYLOAD_DEPTH
+from llxprt_hooks._support.json_codec import PAYLOAD_DEPTH, decode_text, write_json
 from llxprt_hooks._support.stamps import new_id
 from llxprt_hooks.core.calls.approval import ApprovalRequest, Approver, refusal
 from llxprt_hooks.core.calls.lookup import NO_PLANS, ToolPlans, plan_for, tool_plans
@@ -118,6 +118,8 @@ class HookedToolCall:
         restriction = self._session.restriction
         if restriction.allowed is not None and (refusal := restriction.refusal(name)) is not None:
             return ToolResult.failure(refusal, "restricted")
+        if (journal := self._session.journal) is not None:
+            journal.call(self._call_id(), name, self.input)
         before, _ = self._planned()
         if before is None:
             self._started = time.perf_counter()
@@ -144,16 +146,19 @@ class HookedToolCall:
     async def raised(self, error: Exception) -> ToolResult | None:
         """Run the hooks that act after a tool that raised. If it returns None, raise the error; else use the result."""
         _, after = self._planned()
-        if after is None or not after.acts:
-            return None
         failure = {"message": error_text(error), "type": type(error).__name__}
         result = ToolResult(failure["message"], failure["message"], error=failure)
+        if after is None or not after.acts:
+            self._record(result)
+            return None
         finished = await self._after(after.only_acting(), result, {"error": failure})
         return finished if finished.replaced else None
 
     def not_run(self, result: ToolResult) -> ToolResult:
         """Return the result of a call that did not run after ``before()``, with what its hooks say to the model."""
-        return result if self._output is None else _with_effects(result, self._output, None)
+        result = result if self._output is None else _with_effects(result, self._output, None)
+        self._record(result)
+        return result
 
     async def after(self, outcome: Any) -> ToolResult:
         """Run the hooks after the call, on what the tool returned: a ``ToolResult`` or any other value."""
@@ -177,12 +182,18 @@ class HookedToolCall:
         """What only hooks that act receive: the id of the call, and how long the tool took."""
         if not plan.acts:
             return None
-        if self.tool_use_id is None and any(each is not None and each.foreign for each in self._planned()):
-            self.tool_use_id = f"toolu_{new_id()}"  # hooks of other dialects find the same before and after the call
+        if any(each is not None and each.foreign for each in self._planned()):
+            self._call_id()  # hooks of other dialects find the same before and after the call
         extras: dict[str, Any] = {} if self.tool_use_id is None else {"tool_use_id": self.tool_use_id}
         if ended is not None:
             extras["duration_ms"] = round((ended - self._started) * 1000)
         return extras
+
+    def _call_id(self) -> str:
+        """The id of the call, made up if nobody gave it one."""
+        if self.tool_use_id is None:
+            self.tool_use_id = f"toolu_{new_id()}"
+        return self.tool_use_id
 
     async def answered(self) -> ToolResult | bool:
         """Let hooks answer the question whether the call may run, before a person is asked (D-156).
@@ -227,11 +238,9 @@ class HookedToolCall:
         )
         refused = await refusal(self._config.approver, request, self._session, self.approver)
         self.is_approved = refused is None
-        return (
-            None
-            if refused is None
-            else replace(ToolResult.failure(refused, "hook_blocked"), decided_by=(request.hook,))
-        )
+        if refused is None:
+            return None
+        return self._finished(replace(ToolResult.failure(refused, "hook_blocked"), decided_by=(request.hook,)))
 
     def _planned(self) -> ToolPlans:
         """The hooks before and after the call, found when they are first needed."""
@@ -239,7 +248,14 @@ class HookedToolCall:
             self._plans = tool_plans(self._config, self.name)
         return self._plans
 
+    def _record(self, result: ToolResult) -> None:
+        if (journal := self._session.journal) is not None:
+            content = result.llm_content
+            text = content if isinstance(content, str) else decode_text(write_json(content))
+            journal.result(self._call_id(), text, result.error is not None)
+
     def _finished(self, result: ToolResult) -> ToolResult:
+        self._record(result)
         if result.stop_reason is not None:
             self._session.stop(result.stop_reason, result)
         return result

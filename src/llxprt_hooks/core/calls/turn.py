@@ -17,6 +17,7 @@ from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core import loops
 from llxprt_hooks.core.calls.lifecycle import observe_detached
 from llxprt_hooks.core.calls.lookup import plan_for
+from llxprt_hooks.core.engine.journal import open_journal
 from llxprt_hooks.core.engine.session import Detached, Session, StopRequested, current_session
 from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionStartSource
 
@@ -78,8 +79,14 @@ class TurnResult(Generic[T]):
     decided_by: tuple[str, ...] = field(default=(), compare=False)
 
 
-def start_session(config: CallerConfig, session: Session, source: str = SessionStartSource.STARTUP) -> None:
-    """Fire SessionStart in the session of the current context. What hooks that act add waits for the first prompt."""
+def start_session(
+    config: CallerConfig, session: Session, source: str = SessionStartSource.STARTUP, *, journaled: bool = False
+) -> None:
+    """Fire SessionStart in the session of the current context. What hooks that act add waits for the first prompt.
+
+    ``journaled``: hooks that read the conversation in another form get it, although the program has a transcript.
+    """
+    _open_journal(config, session, journaled)
     plan = plan_for(config, HookEventName.SESSION_START, source)
     if plan is not None and plan.acts:
         session.start = loops.submit(_fired(plan, source))
@@ -89,6 +96,7 @@ def start_session(config: CallerConfig, session: Session, source: str = SessionS
 
 async def session_started(config: CallerConfig, session: Session, source: str = SessionStartSource.STARTUP) -> None:
     """Fire SessionStart the same way, and wait for the hooks if they act."""
+    _open_journal(config, session)
     plan = plan_for(config, HookEventName.SESSION_START, source)
     if plan is None or not plan.acts:
         start_session(config, session, source)
@@ -96,6 +104,11 @@ async def session_started(config: CallerConfig, session: Session, source: str = 
     decision = await _fired(plan, source)
     session.start = Future()
     session.start.set_result(decision)
+
+
+def _open_journal(config: CallerConfig, session: Session, journaled: bool = False) -> None:
+    if session.journal is None and (journaled or not session.transcript_path):
+        session.journal = open_journal(config, session.session_id)
 
 
 async def _fired(plan: ExecutionPlan, source: str) -> AggregatedHookResult:
@@ -116,6 +129,8 @@ async def before_turn(config: CallerConfig, prompt: str) -> TurnStart:
         return TurnStart(prompt=prompt, reason=reason, should_stop=True, stop_reason=reason, decided_by=by)
     if output is not None and output.is_blocking_decision():
         return TurnStart(prompt=prompt, blocked=True, reason=output.get_effective_reason(), decided_by=by)
+    if session is not None and session.journal is not None:
+        session.journal.prompt(prompt)
     contexts = (await _start_context(session), None if output is None else output.get_additional_context())
     return TurnStart(prompt="\n\n".join([prompt, *filter(None, contexts)]))
 
@@ -129,6 +144,9 @@ async def after_turn(
     turns: Session | Detached | None = None,
 ) -> TurnEnd:
     """Run the AfterAgent hooks on an answer, and wait for those that act. ``turns`` counts the continuations."""
+    journal = None if (session := current_session(config)) is None else session.journal
+    if journal is not None:
+        journal.answer(response)
     plan = plan_for(config, HookEventName.AFTER_AGENT)
     fields = {"prompt": prompt, "prompt_response": response, "stop_hook_active": stop_hook_active}
     decision = await _decided(config, plan, HookEventName.AFTER_AGENT, **fields)
@@ -139,11 +157,14 @@ async def after_turn(
     clear = output.clears_context()
     if output.should_stop_execution():
         return TurnEnd(clear_context=clear, should_stop=True, stop_reason=output.get_stop_reason(), decided_by=by)
-    turns = turns or current_session(config) or Detached()
+    turns = turns or session or Detached()
     if not output.is_blocking_decision() or not _may_continue(config, turns):
         return TurnEnd(clear_context=clear)
     turns.continuations += 1
-    return TurnEnd(next_prompt=output.get_effective_reason(), clear_context=clear, decided_by=by)
+    following = output.get_effective_reason()
+    if journal is not None:
+        journal.prompt(following)
+    return TurnEnd(next_prompt=following, clear_context=clear, decided_by=by)
 
 
 async def run_turn(

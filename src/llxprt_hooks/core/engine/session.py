@@ -21,6 +21,7 @@ from llxprt_hooks.model.restriction import Restriction
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from llxprt_hooks.core.engine.journal import Journal
     from llxprt_hooks.core.engine.results import AggregatedHookResult
 
 log = debug_logger("triggers")
@@ -47,6 +48,8 @@ class Detached:
     stop_reason: str | None = None
     checks_requests = False
     """Whether a request that the translator cannot read is an error of the program, and not a failure of hooks."""
+
+    journal: Journal | None = None
 
     def __init__(self, restriction: Restriction | None = None, notes: tuple[str, ...] = ()) -> None:
         self.restriction = restriction or _FREE
@@ -105,6 +108,15 @@ class Session:
     def approved(self) -> set[str]:
         """The calls that a person has approved for the whole session, by digest."""
         return self._conversation.approved
+
+    @property
+    def journal(self) -> Journal | None:
+        """Where the conversation is written for hooks of another dialect; None if none of them reads it."""
+        return self._conversation.journal
+
+    @journal.setter
+    def journal(self, journal: Journal | None) -> None:
+        self._conversation.journal = journal
 
     @property
     def start(self) -> Future[AggregatedHookResult] | None:
@@ -219,6 +231,7 @@ class _Conversation:
     def __init__(self) -> None:
         self.approved: set[str] = set()
         self.start: Future[AggregatedHookResult] | None = None
+        self.journal: Journal | None = None
 
 
 class _Notes:

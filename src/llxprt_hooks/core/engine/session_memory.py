@@ -25,6 +25,10 @@ from llxprt_hooks.settings.ownership import folder_writers
 log = debug_logger("session")
 
 VARIABLE: Final = "LLXPRT_SESSION_DIR"
+ENV_FILE: Final = "environment.sh"
+"""The file in it to which SessionStart hooks of some dialects write variables for the agent's shell."""
+TRANSCRIPT: Final = "transcript.jsonl"
+"""The file in it with the conversation, for hooks of some dialects. It may have begun when SessionStart hooks run."""
 
 _LIFETIME: Final = 7 * 24 * 3600
 """Seconds without an event after which a session's folder is removed."""
@@ -92,9 +96,23 @@ def at_event(event_name: HookEventName, fields: Mapping[str, Any], session_id: o
         return
     if event_name not in _BOUNDARIES or not _used:
         return
-    if (folder := folder_of(str(session_id))) in _used:
-        _used.discard(folder)
-        shutil.rmtree(folder, ignore_errors=True)
+    if (folder := folder_of(str(session_id))) not in _used:
+        return
+    if event_name is HookEventName.SESSION_START and os.path.exists(os.path.join(folder, TRANSCRIPT)):  # noqa: PTH110, PTH118
+        _empty(Path(folder))
+        return
+    _used.discard(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _empty(folder: Path) -> None:
+    """Remove all but the transcript."""
+    with suppress(OSError):
+        for each in folder.iterdir():
+            if each.is_dir() and not each.is_symlink():
+                shutil.rmtree(each, ignore_errors=True)
+            elif each.name != TRANSCRIPT:
+                each.unlink()
 
 
 def remove_old(root: Path) -> None:

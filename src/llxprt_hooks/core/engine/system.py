@@ -137,6 +137,11 @@ class HookSystem:
         self._initialize()
         return self._planner.unmatched(event_name, subjects)
 
+    def dialects(self) -> frozenset[str]:
+        """The languages that the hooks speak. Initializes the system on first use."""
+        self._initialize()
+        return frozenset(entry.config.dialect for entry in self._registry.get_all_hooks())
+
     def ready_event_handler(self) -> HookEventHandler:
         """Return the event handler; initialize the system first if needed."""
         self._initialize()

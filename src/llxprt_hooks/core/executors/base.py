@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 from llxprt_hooks._support.json_codec import decode_text, repeated_key, write_payload
 from llxprt_hooks._support.stamps import new_id
 from llxprt_hooks._support.text import escape_for_terminal, shorten
+from llxprt_hooks.core.engine.journal import journal_path
 from llxprt_hooks.core.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.core.protocol.caller import asking_agent
 from llxprt_hooks.core.protocol.exit_codes import (
@@ -127,9 +128,9 @@ class Runtime:
         """Whether waiting interpreters may run Python scripts (D-43)."""
         self._approval_mode = approval_mode
 
-    def situation(self) -> Situation:
+    def situation(self, session_id: object = None) -> Situation:
         """What hooks of other dialects are told besides the event."""
-        return Situation(self.working_dir(), self._approval_mode())
+        return Situation(self.working_dir(), self._approval_mode(), journal_path(session_id))
 
     def shared(self, factory: Callable[[], Made]) -> Made:
         """The one object of a factory, such as a class, that executors keep between hooks. Created on first use."""
@@ -187,7 +188,9 @@ class EventRun:
     def translated(self, foreign: ForeignHook) -> tuple[Mapping[str, Any], bytes]:
         """The input as hooks of another dialect get it, and its JSON; once for all hooks of the dialect."""
         if foreign.view not in self._translated:
-            fields = foreign.payload(self.event_name, self.hook_input, self.runtime.situation())
+            fields = foreign.payload(
+                self.event_name, self.hook_input, self.runtime.situation(self.hook_input.get("session_id"))
+            )
             self._translated[foreign.view] = fields, write_payload(fields)
         return self._translated[foreign.view]
 

@@ -13,12 +13,14 @@ from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core.engine import session_memory
 from llxprt_hooks.core.executors.base import Executor, HookRun
 from llxprt_hooks.core.protocol.exit_codes import cannot_run_block
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.process import Child, SpawnError, run_child, spawn
 from llxprt_hooks.process.shell.command_line import shell_arguments
 from llxprt_hooks.process.shell.direct_exec import SpawnContext
 from llxprt_hooks.process.shell.python_start import python_start
 from llxprt_hooks.process.warm import ScriptOffer, zygotes
 from llxprt_hooks.settings.definitions import HookScope
+from llxprt_hooks.settings.foreign import ENV_FILES
 from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.shape import Field, Scalar
 
@@ -136,7 +138,12 @@ def _with_session(environment: Mapping[str, str], run: HookRun) -> Mapping[str, 
     if run.config.foreign is not None:
         environment = {**environment, **run.own_environment}
     folder = session_memory.open_folder(str(run.hook_input.get("session_id", "")))
-    return environment if folder is None else {**environment, session_memory.VARIABLE: folder}
+    if folder is None:
+        return environment
+    own = {session_memory.VARIABLE: folder}
+    if run.event.event_name is HookEventName.SESSION_START and (name := ENV_FILES.get(run.config.dialect)):
+        own[name] = os.path.join(folder, session_memory.ENV_FILE)  # noqa: PTH118
+    return {**environment, **own}
 
 
 @lru_cache(maxsize=1024)

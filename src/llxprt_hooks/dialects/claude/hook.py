@@ -121,7 +121,7 @@ class ClaudeHook(NamedTuple):
         event = _event(event_name, hook_input, self._moment)
         fields: dict[str, Any] = {
             "session_id": hook_input.get("session_id", ""),
-            "transcript_path": hook_input.get("transcript_path", ""),
+            "transcript_path": situation.transcript or hook_input.get("transcript_path", ""),
             "cwd": hook_input.get("cwd") or situation.directory,
         }
         if event in _EVENTS_WITH_MODE:
