@@ -84,3 +84,72 @@ def test_trust_approves_what_the_projects_own_settings_ask_for(claude_project: C
     assert "changed since the project was approved" in dropped.stdout
     assert claude_project.run("trust", "--yes", approved=False).status == 0
     assert claude_project.run("fire", "BeforeTool", "--tool", "run_shell_command", approved=False).status == 0
+
+
+MISTAKEN = {
+    "permissions": {"deny": ["Read(.env)"], "allow": ["Bash(ls)"]},
+    "hooks": {
+        "PreToolUsee": [{"hooks": [{"type": "command", "command": "true"}]}],
+        "WorktreeCreate": [{"hooks": [{"type": "command", "command": "true"}]}],
+        "PreToolUse": [
+            {"hooks": [{"type": "command"}]},
+            {"hooks": [{"type": "prompt", "prompt": "ok?"}]},
+            {"hooks": [{"type": "command", "command": "$CLAUDE_PROJECT_DIR/none.sh", "timout": 5, "id": "x"}]},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("file", [[], [".claude/settings.json"]], ids=["all files", "one file"])
+def test_validate_finds_mistakes_and_gaps_in_the_words_of_claude_code(world: CliProject, file: list[str]) -> None:
+    world.write(".claude/settings.json", json.dumps(MISTAKEN))
+
+    result = _run(world, "validate", "--json", *file)
+
+    found = {
+        (each["code"], each["message"].partition(":")[0].partition(" --dry-run")[0])
+        for each in result.json["diagnostics"]
+    }
+    assert result.status == 1
+    assert found == {
+        ("dialect-mistake", "hooks.PreToolUsee"),
+        ("dialect-gap", "hooks.WorktreeCreate"),
+        ("dialect-gap", "permissions.deny"),
+        ("dialect-mistake", "hooks.PreToolUse[0].hooks[0]"),
+        ("dialect-gap", "hooks.PreToolUse[1].hooks[0]"),
+        ("misspelt-key", "hooks.PreToolUse[2].hooks[0]"),
+        ("program-not-found", "hooks.PreToolUse[2].hooks[0]"),
+        (
+            "not-trusted",
+            "this project is not approved. To see what would run, run `llxprt-hooks trust --dialect claude",
+        ),
+    }
+    messages = "\n".join(each["message"] for each in result.json["diagnostics"])
+    assert "Did you mean `PreToolUse`?" in messages
+    assert "did you mean `timeout`?" in messages
+
+
+def test_dialects_lists_what_is_here_and_what_would_run(claude_project: CliProject) -> None:
+    plain = claude_project.run("dialects", approved=False)
+    _run(claude_project, "trust", "--yes")
+    found = _run(claude_project, "dialects", "--json").json["dialects"]
+
+    assert "(claude): not used" in plain.stdout
+    assert "because this project is not approved" in plain.stdout
+    [claude] = [each for each in found if each["name"] == "claude"]
+    assert claude["used"] is True
+    [file] = claude["files"]
+    assert [(hook["event"], hook["runs"]) for hook in file["hooks"]] == [(event, True) for event in HOOKS]
+
+
+def test_fire_asks_the_hooks_for_permission(claude_project: CliProject) -> None:
+    no = {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "deny"}}}
+    hook = {"type": "command", "command": f"echo '{json.dumps(no)}'"}
+    claude_project.write(".claude/settings.json", json.dumps({"hooks": {"PermissionRequest": [{"hooks": [hook]}]}}))
+    _run(claude_project, "trust", "--yes")
+
+    asked = _run(claude_project, "fire", "PermissionRequest", "--tool", "Bash", "--json")
+    before = _run(claude_project, "fire", "PreToolUse", "--tool", "Bash", "--json")
+
+    assert (asked.status, asked.json["reason"]) == (2, "Permission denied by hook")
+    assert (before.status, before.json["results"]) == (0, [])

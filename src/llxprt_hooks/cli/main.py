@@ -39,6 +39,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Check": {
         "list": "List hooks, where they come from, and whether they may run.",
+        "dialects": "List the hooks of other agents, and which would run.",
         "validate": "Find mistakes in settings files, and how to fix them.",
         "doctor": "Check that hooks work on this machine.",
         "test": "Run the tests for hooks.",

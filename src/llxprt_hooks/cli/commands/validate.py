@@ -11,7 +11,7 @@ import click
 
 from llxprt_hooks._support.terminal import line, print_json, print_line, print_wrapped, stdout_console
 from llxprt_hooks._support.text import escape_for_terminal, plural
-from llxprt_hooks.cli.options import directory_option, json_option
+from llxprt_hooks.cli.options import dialect_options, directory_option, json_option
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 
@@ -46,6 +46,7 @@ _NUMBER_WIDTH: Final = 4
     help=f"Where the hooks will be used: {', '.join(sorted(UNSUPPORTED))}. Finds events that never fire there.",
 )
 @click.option("--mcp", is_flag=True, help="Check what the MCP servers of the project say to models, not the settings.")
+@dialect_options
 @directory_option
 @click.pass_context
 def command(
@@ -62,7 +63,8 @@ def command(
 
     Without FILE, checks all files that apply to the project: its own .llxprt/settings.json, the user's and the
     system's settings, and the hooks of the user's extensions. With FILE, checks only that file. A file in a folder
-    .llxprt belongs to the project around it, unless -C names another.
+    .llxprt belongs to the project around it, unless -C names another. With --dialect, or if settings ask for it, also
+    checks the files of that agent, by its own rules.
 
     With --mcp, checks what MCP servers behind `llxprt-hooks mcp-proxy --pin` offered last, and warns about orders to
     models, invisible characters and tools with the same name.
@@ -82,6 +84,7 @@ def command(
       llxprt-hooks validate                              this project, and all files that apply to it
       llxprt-hooks validate .llxprt/settings.json        one file
       llxprt-hooks validate --strict --tool my_tool      in CI, for an agent with its own tool
+      llxprt-hooks validate --dialect claude             also the project's .claude/settings.json, and yours
       llxprt-hooks validate --for mcp-proxy              for an MCP server, which has no model events
       llxprt-hooks validate --mcp                        what MCP servers say to models
       llxprt-hooks validate --json | jq -r '.diagnostics[] | "\\(.file):\\(.line): \\(.message)"'

@@ -84,7 +84,7 @@ def diagnose(inspection: Inspection) -> list[Diagnostic]:
 
 def findings(inspection: Inspection) -> Iterator[tuple[Diagnostic, tuple[FileHook, ...]]]:
     """Yield each diagnostic with the hooks that it is about: none for a whole file, all of a group for its matcher."""
-    yield from ((each, ()) for each in inspection.unread)
+    yield from ((each, ()) for each in (*inspection.unread, *inspection.others))
     for check in ALL_FILES:
         yield from ((each, ()) for each in check(inspection))
     for file in inspection.files:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.commands.validate.diagnostic import Diagnostic, Source, diagnostic_of_file
+from llxprt_hooks.commands.validate.dialects import check_dialect, has_file
 from llxprt_hooks.commands.validate.entries import FileHook, Role, SettingsFile
 from llxprt_hooks.commands.validate.rules import Rule
 from llxprt_hooks.settings import Document, Problem, read_document, user_folder
@@ -16,7 +17,7 @@ from llxprt_hooks.settings.document import MAX_BYTES
 from llxprt_hooks.settings.extensions import MANIFESTS, extension_folders, read_manifest
 from llxprt_hooks.settings.hook_fields import FULL, STANDARD, read_hook_fields
 from llxprt_hooks.settings.levels import absolute_project, extensions_folder
-from llxprt_hooks.settings.load import LevelFile, merge_lists, read_levels
+from llxprt_hooks.settings.load import LevelFile, asked_dialects, merge_lists, read_levels
 from llxprt_hooks.settings.other_agents import KNOWN_TOOLS
 
 if TYPE_CHECKING:
@@ -53,11 +54,16 @@ class Inspection:
     """Events that never fire where the hooks will be used, each with the reason."""
     not_honored: Mapping[HookEventName, str] = field(default_factory=dict)
     """The events at which hooks that act cannot have all their effects there, with the reasons."""
+    others: tuple[Diagnostic, ...] = ()
+    """What is wrong in the files of other agents."""
+    other_files: frozenset[Path] = frozenset()
+    """Those that exist."""
 
     @property
     def found(self) -> tuple[Path, ...]:
         """The files that exist, readable or not."""
         existing = {file.document.file for file in self.files} | {diagnostic.file for diagnostic in self.unread}
+        existing |= self.other_files
         return tuple(file for file in self.looked_for if file in existing)
 
     @property
@@ -72,6 +78,7 @@ def inspect_project(directory: Path, tools: Iterable[str] = ()) -> Inspection:
     roles = {file: Role(each.level) for file, each in levels.items()}
     folders, problem = extension_folders(extensions_folder(absolute_project(directory)))
     inspection = _inspect(directory, {**roles, **_extension_files(folders)}, tools, levels, alone=False)
+    inspection = _with_dialects(inspection, asked_dialects(directory))
     if problem is None or problem.file is None:
         return inspection
     unlisted = diagnostic_of_file(problem.file, Rule.UNREADABLE_FILE, problem.message, "Let yourself read the folder.")
@@ -81,15 +88,33 @@ def inspect_project(directory: Path, tools: Iterable[str] = ()) -> Inspection:
 def inspect_file(file: Path, directory: Path, tools: Iterable[str] = ()) -> Inspection:
     """Inspect one file in its role for the project: the settings of a level, an extension's hooks or manifest."""
     path = Path(os.path.abspath(file))  # noqa: PTH100  # pathlib keeps the ..
+    spoken = tuple(name for name in asked_dialects(directory) if has_file(directory, name, path))
+    if spoken:
+        return _with_dialects(_inspect(directory, {}, tools, {}, alone=True), spoken, only=path)
     levels = _levels(directory)
     role = Role(levels[path].level) if path in levels else _OTHERS.get(path.name, Role.FILE)
     return _inspect(directory, {path: role}, tools, levels, alone=True)
 
 
+def _with_dialects(inspection: Inspection, names: Iterable[str], only: Path | None = None) -> Inspection:
+    """Add the files of other agents, or ``only`` one of them."""
+    checked = [each for name in names for each in check_dialect(inspection.directory, name)]
+    checked = [each for each in checked if only is None or each[0] == only]
+    return replace(
+        inspection,
+        looked_for=(*inspection.looked_for, *(file for file, _, _ in checked)),
+        others=tuple(each for _, _, found in checked for each in found),
+        other_files=frozenset(file for file, exists, _ in checked if exists),
+    )
+
+
 def project_of(file: Path) -> Path | None:
     """Return the project that a settings file belongs to, based on its folder."""
     folder = Path(os.path.abspath(file)).parent  # noqa: PTH100  # pathlib keeps the ..
-    return folder.parent if folder.name == user_folder().name and folder != user_folder() else None
+    if folder.name == user_folder().name and folder != user_folder():
+        return folder.parent
+    dialects = asked_dialects(folder.parent)
+    return folder.parent if any(has_file(folder.parent, name, folder / file.name) for name in dialects) else None
 
 
 def _levels(directory: Path) -> dict[Path, LevelFile]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
+from llxprt_hooks._support.text import closest
 from llxprt_hooks.dialects.claude.answers import BLOCKING_EVENTS
 from llxprt_hooks.dialects.claude.hook import EVENTS, PERMISSION_REQUEST, ClaudeHook
 from llxprt_hooks.dialects.claude.rules import matching
@@ -101,9 +102,7 @@ def _gaps(root: Node) -> Iterator[tuple[int, str]]:
     """What a settings file has that takes no effect here."""
     permissions = root.at("permissions")
     rules = [
-        key
-        for key in ("deny", "ask", "allow")
-        if permissions is not None and (list_ := permissions.at(key)) and list_.items
+        key for key in ("deny", "ask") if permissions is not None and (list_ := permissions.at(key)) and list_.items
     ]
     if permissions is not None and rules:
         names = ", ".join(f"permissions.{key}" for key in rules)
@@ -127,13 +126,14 @@ class _Reader:
     def definitions(self) -> Iterator[HookDefinition]:
         for event, member in self._node.fields.items():
             if event not in EVENTS:
-                self._report(member.key_start, ("hooks", event), f"{DISCARDED}: there is no such event here")
+                self._report(member.key_start, ("hooks", event), _unknown_event(event))
                 continue
             for group in event_groups(event, member.value, self._report):
                 yield from self._group(group)
 
     def _group(self, group: HookGroup) -> Iterator[HookDefinition]:
         event_name, matcher = EVENTS[group.event], group.matcher
+        self._report_misspelled(group.node, group.path, _GROUP_KEYS)
         for entry in group.entries(self._report):
             config = self._hook(entry, matcher)
             if config is not None:
@@ -150,6 +150,7 @@ class _Reader:
                 )
 
     def _hook(self, entry: HookEntry, matcher: str | None) -> HookConfig | None:
+        self._report_misspelled(entry.node, entry.path, _HOOK_KEYS)
         hook, config = entry.hook, self._config(entry)
         if config is None:
             return None
@@ -217,9 +218,37 @@ class _Reader:
             self._report(entry.node.start, entry.path, f"`timeout` is ignored: expected seconds above 0, found {found}")
         return _DEFAULT_SECONDS.get(entry.event, _USUAL_SECONDS) * 1000
 
+    def _report_misspelled(self, node: Node, path: Steps, known: tuple[str, ...]) -> None:
+        """Report keys that are probably misspelled; the product ignores all others, and so do we."""
+        for key, member in node.fields.items():
+            if key not in known and (meant := closest(key, (each for each in known if each not in node.fields))):
+                self._report(member.key_start, path, f"`{key}` is ignored: did you mean `{meant}`?")
+
     def _report(self, offset: int, path: Steps, message: str) -> None:
         problem = self._document.problem_at(offset, message) if self._document else Problem(None, 0, 0, message)
         self.problems.append(replace(problem, where=where_words(path), origin=self._set.origin))
+
+
+_GROUP_KEYS: Final = ("matcher", "hooks")
+_HOOK_KEYS: Final = (
+    *("type", "command", "args", "if", "timeout", "async", "asyncRewake", "onFailure", "once", "shell"),
+    *("statusMessage", "url", "headers", "allowedEnvVars", "allowInsecure", "prompt", "model", "server", "tool"),
+    "input",
+)
+_OTHER_EVENTS: Final = (
+    *("PermissionDenied", "PostToolBatch", "UserPromptExpansion", "Setup", "SubagentStart", "StopFailure"),
+    *("PostCompact", "ConfigChange", "InstructionsLoaded", "CwdChanged", "FileChanged", "DirectoryAdded"),
+    *("TaskCreated", "TaskCompleted", "TeammateIdle", "WorktreeCreate", "WorktreeRemove", "Elicitation"),
+    *("ElicitationResult", "PreModelSwitch", "PostModelSwitch", "MessageDisplay"),
+)
+"""The product's events that do not happen here."""
+
+
+def _unknown_event(name: str) -> str:
+    if name in _OTHER_EVENTS:
+        return "this event of Claude Code does not happen here, so its hooks never run"
+    meant = closest(name, (*EVENTS, *_OTHER_EVENTS))
+    return f"{DISCARDED}: unknown event. " + (f"Did you mean `{meant}`?" if meant else f"Known: {', '.join(EVENTS)}.")
 
 
 _ELSEWHERE: Final = {"prompt": "prompt", "agent": "prompt", "mcp_tool": "tool"}

@@ -15,6 +15,7 @@ from llxprt_hooks.commands.validate.rules import Rule
 from llxprt_hooks.commands.validate.started_programs import mentions, place_of, scripts
 from llxprt_hooks.settings import Document, Kind, Level, Node, read_document
 from llxprt_hooks.settings.extensions import MANIFESTS
+from llxprt_hooks.settings.foreign import DIALECTS
 from llxprt_hooks.settings.hook_fields import ENABLING_KEYS, read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, unused_user_files
 from llxprt_hooks.settings.load import merge_switches, why_not_managed
@@ -187,8 +188,13 @@ def check_unread_files(inspection: Inspection) -> Iterator[Diagnostic]:
     if not any(file.role is Role.PROJECT and file.events for file in inspection.files):
         for path, agent in _OF_OTHERS.items():
             document_of_agent = read_document(inspection.directory / path)
-            if isinstance(document_of_agent, Document):
-                yield from _unread(document_of_agent, f"Run `llxprt-hooks migrate --from {agent}` to migrate them.")
+            if isinstance(document_of_agent, Document) and document_of_agent.file not in inspection.looked_for:
+                yield from _unread(document_of_agent, _fix(agent))
+
+
+def _fix(agent: str) -> str:
+    migrate = f"`llxprt-hooks migrate --from {agent}` makes them native."
+    return f"To run them unchanged, add `--dialect {agent}`. {migrate}" if agent in DIALECTS else migrate
 
 
 def _unread(document: Document, fix: str) -> Iterator[Diagnostic]:
