@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.support.cli import CliProject
 
 HOOKS = {
-    "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "grep -q rm && exit 2 || true"}]}],
+    "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "grep -q 'rm x' && exit 2 || true"}]}],
     "PostToolUse": [{"matcher": "Write", "hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}],
     "Stop": [{"hooks": [{"type": "command", "command": "exit 2"}]}],
 }
@@ -153,3 +153,24 @@ def test_fire_asks_the_hooks_for_permission(claude_project: CliProject) -> None:
 
     assert (asked.status, asked.json["reason"]) == (2, "Permission denied by hook")
     assert (before.status, before.json["results"]) == (0, [])
+
+
+def test_tests_of_hooks_may_use_their_names(claude_project: CliProject) -> None:
+    _run(claude_project, "trust", "--yes")
+    cases = [
+        {"event": "PreToolUse", "input": {"tool_name": "Bash", "tool_input": {"command": command}},
+         "expect": {"decision": decision}}
+        for command, decision in (("rm x", "deny"), ("ls", "allow"))
+    ]  # fmt: skip
+    claude_project.write("guard.hooktest.json", json.dumps(cases))
+
+    result = _run(claude_project, "test", "guard.hooktest.json", "--json")
+
+    assert (result.status, [each["passed"] for each in result.json["tests"]]) == (0, [True, True])
+
+
+def test_doctor_shows_the_files_of_claude_code(claude_project: CliProject) -> None:
+    [file] = [each for each in _run(claude_project, "doctor", "--json").json["levels"] if each["what"] == "claude"]
+
+    assert file["path"].endswith(".claude/settings.json")
+    assert "not approved" in file["state"]

@@ -344,6 +344,28 @@ def before_tool_permission_denied(project: Project) -> Row:
     was_blocked((yield Scenario(project=project, turns=[KEY])), "not permitted")
 
 
+def _guarded_twice(project: Project, native: dict[str, Any], claude: dict[str, Any]) -> None:
+    """Configure a native guard and one of Claude Code on the same call."""
+    specific = {"hookSpecificOutput": {"hookEventName": "PreToolUse", **claude}}
+    theirs = {"dialect": "claude", "hooks": [{"type": "command", "command": project.hook("theirs", specific)}]}
+    ours = {"hooks": [{"type": "command", "command": project.hook("ours", native)}]}
+    project.put("project", {"enableHooks": True, "hooks": {"BeforeTool": [theirs, ours]}})
+
+
+@effect
+def before_tool_denied_by_claude_hook(project: Project) -> Row:
+    """The deny of either dialect wins, whatever the other says."""
+    denied = {"permissionDecision": "deny", "permissionDecisionReason": "not there"}
+    _guarded_twice(project, {"decision": "allow"}, denied)
+    was_blocked((yield Scenario(project=project, turns=[KEY])), "not there")
+
+
+@effect
+def before_tool_denied_beside_claude_hook(project: Project) -> Row:
+    _guarded_twice(project, {"decision": "deny", "reason": "not here"}, {"permissionDecision": "allow"})
+    was_blocked((yield Scenario(project=project, turns=[KEY])), "not here")
+
+
 @effect
 def before_tool_asks(project: Project) -> Row:
     """``ask`` is not a block: it leaves the question to the agent."""

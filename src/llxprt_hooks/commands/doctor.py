@@ -33,6 +33,7 @@ from llxprt_hooks.settings.trust.store import TrustStore
 
 if TYPE_CHECKING:
     from llxprt_hooks.commands.validate.entries import FileHook
+    from llxprt_hooks.settings.foreign_files import ForeignFile, ForeignSettings
 
 _CANARY: Final = "llxprt-hooks-doctor-canary"
 _CANARY_COMMAND: Final = f'read -r payload; case $payload in *{_CANARY}*) echo "{_CANARY}" >&2; exit 2 ;; esac'
@@ -217,6 +218,21 @@ def _levels(settings: Settings) -> Iterator[Finding]:
         yield Finding(Health.NOTICE, Level.SYSTEM, str(standard), reason)
     for extension in settings.extensions:
         yield Finding(Health.OK, "extension", str(extension.path), f"read: {extension.name}")
+    for foreign in settings.foreign:
+        yield from (_foreign(each, foreign) for each in foreign.files if each.content is not None)
+
+
+def _foreign(file: ForeignFile, settings: ForeignSettings) -> Finding:
+    """A settings file of another agent."""
+    trust, is_project = settings.trust, file.found.level is Level.PROJECT
+    health, state = Health.OK, "read"
+    if isinstance(file.content, Problem):
+        health, state = Health.BROKEN, file.content.message
+    elif is_project and trust.state is TrustState.REFUSED:
+        health, state = Health.BROKEN, trust.problems[0].message
+    elif is_project and trust.state in TRUST_WORDS:
+        health, state = Health.OK if trust.counts else Health.NOTICE, f"read, {TRUST_WORDS[trust.state]}"
+    return Finding(health, settings.dialect, str(file.found.file), state)
 
 
 def _level(level: LevelFile, settings: Settings) -> Finding:

@@ -55,6 +55,8 @@ class Situation(NamedTuple):
     """``default``, ``auto_edit`` or ``yolo``: which calls the program runs without asking."""
     transcript: str = ""
     """The file with the conversation in the dialect's form; empty if the program has its own, or none."""
+    prompt_id: str = ""
+    """The id of the prompt that the agent works on; empty if nobody knows it."""
 
 
 class Answer(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import regress
 
 from llxprt_hooks._support.text import closest
-from llxprt_hooks.commands.fire import InvalidInputError, LoadedHooks
+from llxprt_hooks.commands.fire import InvalidInputError, LoadedHooks, foreign_call
 from llxprt_hooks.commands.test.run import DECISIONS, Expectation, HookTest, TestResult, complete_input, is_file_name
 from llxprt_hooks.commands.validate.json_schema import object_schema, schema_header
 from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
@@ -22,6 +22,7 @@ from llxprt_hooks.settings.levels import FOLDER
 from llxprt_hooks.settings.shape import Field, Misfit, Mistake, Scalar, Shape, Value, misfits
 
 if TYPE_CHECKING:
+    from llxprt_hooks.settings.foreign import NativeCall
     from llxprt_hooks.settings.jsonc import Node
 
 SUFFIX: Final = ".hooktest.json"
@@ -146,20 +147,44 @@ class _TestReader:
         if node.kind is not Kind.OBJECT:
             self._report(node.start, f"a test must be an object, found {self._document.found(node)}")
             return None
-        before = len(self.problems)
+        before, call = len(self.problems), self._foreign_call(node)
         for misfit in misfits(TEST, node, _reason_may_be_text):
+            if call is not None and misfit.key == "event":
+                continue
             if misfit.member is None or not misfit.shape.open:
                 self._report(misfit.member.key_start if misfit.member else misfit.node.start, self._words(misfit))
         self._check_own_rules(node.at("env"), node.at("state"), node.at("expect", "reason"))
         event, hook_input = node.at("event"), node.at("input")
         known = HookEventName(event.scalar) if event and event.scalar in tuple(HookEventName) else None
         complete = self._input(hook_input, known) if hook_input and known else {}
+        if call is not None and hook_input is not None:
+            known, complete = call.event_name, self._translated(hook_input, call)
         if len(self.problems) > before or known is None:
             return None
         file, line, given = self._document.file, self._document.problem_at(node.start, "").line, node.to_value()
         expect = Expectation(**given["expect"]) if "expect" in given else None
         name, hook, env = given.get("name", f"test {number}"), given.get("hook"), given.get("env", {})
         return HookTest(file, line, name, known, complete, hook, env, expect, node, given.get("state", {}))
+
+    def _foreign_call(self, node: Node) -> NativeCall | None:
+        """The event of a test in the names of a dialect that is asked for; None if it is one of ours."""
+        event, given = node.at("event"), node.at("input")
+        if event is None or not isinstance(event.scalar, str) or event.scalar in tuple(HookEventName):
+            return None
+        fields = given.to_value() if given is not None and given.kind is Kind.OBJECT else {}
+        tool, arguments = fields.get("tool_name"), fields.get("tool_input")
+        named = tool if isinstance(tool, str) else None
+        directory = str(self._document.file.parent)
+        return foreign_call(directory, event.scalar, named, arguments if isinstance(arguments, dict) else None)
+
+    def _translated(self, given: Node, call: NativeCall) -> Mapping[str, Any]:
+        called = {"tool_name": call.tool_name, "tool_input": call.tool_input}
+        own = {name: value for name, value in called.items() if value is not None}
+        try:
+            return complete_input(call.event_name, {**call.fields, **given.to_value(), **own})
+        except InvalidInputError as error:
+            self._report(given.start, str(error))
+        return {}
 
     def _words(self, misfit: Misfit) -> str:
         declared, key, words = misfit.declared, misfit.key, misfit.words(self._document)

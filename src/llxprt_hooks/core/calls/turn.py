@@ -120,6 +120,8 @@ async def before_turn(config: CallerConfig, prompt: str) -> TurnStart:
     session = current_session(config)
     if session is not None:
         session.continuations = 0
+        if session.journal is not None:
+            session.journal.new_prompt()
     plan = plan_for(config, HookEventName.BEFORE_AGENT)
     decision = await _decided(config, plan, HookEventName.BEFORE_AGENT, prompt=prompt)
     output = decision.acting if decision is not None else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import uuid
 from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
@@ -37,6 +38,8 @@ class Journal:
     def __init__(self, session_id: str, directory: str, dialect: str) -> None:
         self._session_id = session_id
         self._lines = import_module(TRANSCRIPTS[dialect]).Transcript(session_id, directory)
+        self.prompt_id = ""
+        """The id of the prompt that the agent works on."""
         self._usage: Mapping[str, int] | None = None
         self._lock = threading.Lock()
 
@@ -47,6 +50,10 @@ class Journal:
     def used(self, **tokens: int) -> None:
         """Keep how many tokens the model's latest answer took, for the lines of that answer."""
         self._usage = tokens
+
+    def new_prompt(self) -> None:
+        """Give the next prompt an id of its own."""
+        self.prompt_id = str(uuid.uuid4())
 
     def prompt(self, text: str) -> None:
         self._add("prompt", text)
@@ -87,7 +94,6 @@ def open_journal(config: CallerConfig, session_id: str) -> Journal | None:
     return journal
 
 
-def journal_path(session_id: object) -> str:
-    """Return the file in which the conversation of a session is; empty if it has none."""
-    journal = _open.get(session_id) if isinstance(session_id, str) else None
-    return "" if journal is None else journal.path
+def journal_of(session_id: object) -> Journal | None:
+    """Return the journal of a session that has one."""
+    return _open.get(session_id) if isinstance(session_id, str) else None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 from llxprt_hooks._support.json_codec import decode_text, repeated_key, write_payload
 from llxprt_hooks._support.stamps import new_id
 from llxprt_hooks._support.text import escape_for_terminal, shorten
-from llxprt_hooks.core.engine.journal import journal_path
+from llxprt_hooks.core.engine.journal import journal_of
 from llxprt_hooks.core.engine.results import HookExecutionError, HookExecutionResult, error_text
 from llxprt_hooks.core.protocol.caller import asking_agent
 from llxprt_hooks.core.protocol.exit_codes import (
@@ -130,7 +130,10 @@ class Runtime:
 
     def situation(self, session_id: object = None) -> Situation:
         """What hooks of other dialects are told besides the event."""
-        return Situation(self.working_dir(), self._approval_mode(), journal_path(session_id))
+        situation, journal = Situation(self.working_dir(), self._approval_mode()), journal_of(session_id)
+        if journal is None:
+            return situation
+        return situation._replace(transcript=journal.path, prompt_id=journal.prompt_id)
 
     def shared(self, factory: Callable[[], Made]) -> Made:
         """The one object of a factory, such as a class, that executors keep between hooks. Created on first use."""

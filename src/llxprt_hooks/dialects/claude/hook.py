@@ -124,6 +124,8 @@ class ClaudeHook(NamedTuple):
             "transcript_path": situation.transcript or hook_input.get("transcript_path", ""),
             "cwd": hook_input.get("cwd") or situation.directory,
         }
+        if situation.prompt_id:
+            fields["prompt_id"] = situation.prompt_id
         if event in _EVENTS_WITH_MODE:
             fields["permission_mode"] = _MODES.get(situation.approval_mode, "default")
         fields["hook_event_name"] = event
