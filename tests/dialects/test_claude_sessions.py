@@ -111,3 +111,16 @@ def test_the_agents_own_question_is_answered_by_hooks(project: AgentProject, beh
     assert run.statuses == [status]
     assert (project.root / "a.txt").exists() is (behavior == "allow")
     assert behavior != "deny" or run.calls[0]["result"] == "not now"
+
+
+@pytest.mark.parametrize(("native", "claude"), [("exit 2", "true"), ("true", "exit 2"), ("true", "true")])
+def test_the_deny_of_either_dialect_wins_in_the_agent(project: AgentProject, native: str, claude: str) -> None:
+    project.configure(BeforeTool=native)
+    _configure(project, PreToolUse=claude)
+
+    run = project.run(
+        "-y", "-o", "json", "--dialect", "claude",
+        answers=[answer(call("write_file", file_path="a.txt", content="x")), answer("Done.")],
+    )  # fmt: skip
+
+    assert run.statuses == ["success" if native == claude else "blocked"]
