@@ -79,7 +79,7 @@ class PinnedServer:
         tool = f"the tool `{name_text(tool_name)}` of the MCP server `{self._pins.server}`"
         if objection == _NOT_OFFERED:
             return f"{tool} {objection}, so it was not called"
-        return f"{tool} {objection}, so it was not called. To see and approve it, run `{self.approve_with}`"
+        return f"{tool} {objection}, so it was not called. Only the user can approve it: `{self.approve_with}`"
 
     def _objection(self, part: str) -> str | None:
         if (changed := self._objections.get(SERVER)) is not None and self._pins.approved:
