@@ -123,7 +123,7 @@ said = {{"hookSpecificOutput": {{"tool_response": json.loads(shown)}}}}
 """
 
 
-def test_hooks_take_secrets_out_of_every_kind_of_result(project: Project, connect: Connections) -> None:
+def test_hooks_redact_secrets_in_every_kind_of_result(project: Project, connect: Connections) -> None:
     redact = project.python_hook("redact", REDACT)
     project.put(
         "project",

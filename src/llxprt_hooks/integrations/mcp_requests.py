@@ -137,7 +137,7 @@ def _with_text(message: Any, text: str) -> JSON:
 
 
 def _text_of(response: Any) -> str | None:
-    """Return the text of an answer that a hook gave in the model's place."""
+    """Return the text of an answer that a hook gave instead of the model."""
     if not isinstance(response, Mapping):
         return None
     if isinstance(text := response.get("text"), str):

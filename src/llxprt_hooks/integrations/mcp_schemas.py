@@ -76,7 +76,7 @@ def _undeclared(schema: Any, arguments: Any) -> str | None:
 
 
 def _validator(schema: Any) -> Validator | None:
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         return None
     from jsonschema.validators import Draft202012Validator, validator_for
     from referencing import Registry

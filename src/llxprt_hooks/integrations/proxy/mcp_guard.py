@@ -1,6 +1,6 @@
 """What hooks and approvals do to the messages between an MCP client and a server, whatever carries the messages.
 
-A message is a line of JSON-RPC. Whoever carries messages asks first whether hooks are concerned with one; if they are
+A message is a line of JSON-RPC. The carrier of messages asks first whether hooks are concerned with one; if they are
 not, it passes byte for byte. All others are handled on an event loop, and what is to be sent goes to two sinks.
 """
 
