@@ -27,8 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config as Config
+    from llxprt_hooks.core.calls.approval import Answered as Answered
     from llxprt_hooks.core.calls.approval import Approval as Approval
     from llxprt_hooks.core.calls.approval import ApprovalRequest as ApprovalRequest
+    from llxprt_hooks.core.calls.approval import NobodyToAsk as NobodyToAsk
     from llxprt_hooks.core.calls.lifecycle import fire_after_agent_hook as fire_after_agent_hook
     from llxprt_hooks.core.calls.lifecycle import fire_before_agent_hook as fire_before_agent_hook
     from llxprt_hooks.core.calls.lifecycle import fire_notification_hook as fire_notification_hook
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.engine.observer import HookObserver as HookObserver
     from llxprt_hooks.core.engine.observer import HookStarted as HookStarted
     from llxprt_hooks.core.engine.observer import Observers as Observers
+    from llxprt_hooks.core.engine.observer import QuestionEnded as QuestionEnded
     from llxprt_hooks.core.engine.plan import ExecutionPlan as ExecutionPlan
     from llxprt_hooks.core.engine.registry import HookRegistry as HookRegistry
     from llxprt_hooks.core.engine.registry import HookRegistryEntry as HookRegistryEntry
@@ -147,7 +150,7 @@ _EXPORTS = {
     "decode_message encode_message read_response",
     "config": "Config",
     "core.engine.event_handler": "HookEventHandler",
-    "core.engine.observer": "EventEnded EventStarted HookObserver HookStarted Observers",
+    "core.engine.observer": "EventEnded EventStarted HookObserver HookStarted Observers QuestionEnded",
     "core.engine.plan": "ExecutionPlan",
     "core.engine.registry": "HookRegistry HookRegistryEntry HookRegistryNotInitializedError",
     "core.engine.results": "AggregatedHookResult HookExecutionError HookExecutionResult HookStageError "
@@ -170,7 +173,7 @@ _EXPORTS = {
     "settings.extensions": "Extension",
     "settings.load": "Settings load_settings",
     "settings.problem": "Problem SettingsError",
-    "core.calls.approval": "Approval ApprovalRequest",
+    "core.calls.approval": "Answered Approval ApprovalRequest NobodyToAsk",
     "core.calls.lifecycle": "fire_after_agent_hook fire_before_agent_hook fire_notification_hook "
     "fire_pre_compress_hook fire_session_end_hook fire_session_start_hook observe settle",
     "core.calls.model": "AfterModelHookResult BeforeModelHookResult BeforeToolSelectionHookResult "

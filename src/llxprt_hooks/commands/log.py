@@ -29,13 +29,15 @@ class LogFilter:
     """Which records to read; unset conditions match every record."""
 
     execution: str | None = None
-    """The id of an execution, or a prefix of it."""
+    """The id of an execution, or of the answer to its question, or a prefix of it."""
     event: str | None = None
     hook: str | None = None
     project: str | None = None
     """A real path."""
     failed: bool = False
     blocked: bool = False
+    answers: bool = False
+    """Whether to read the answers to the questions of hooks, too."""
 
     def matches(self, record: Record) -> bool:
         return (
@@ -43,7 +45,8 @@ class LogFilter:
             and (self.hook is None or record.get("hook") == self.hook)
             and (not self.failed or bool(record.get("failed")))
             and (not self.blocked or bool(record.get("blocked")))
-            and (self.execution is None or str(record.get("id", "")).startswith(self.execution))
+            and (self.execution is None or any(each.startswith(self.execution) for each in _ids(record)))
+            and (self.answers or not is_answer(record))
             and (self.project is None or _ran_in(self.project, record))
         )
 
@@ -104,6 +107,32 @@ class LogReader:
 def read_log(where: LogFilter = LogFilter()) -> list[Record]:  # noqa: B008  # it is frozen
     """Return the recorded executions, oldest first."""
     return LogReader(where=where).read()
+
+
+def is_answer(record: Record) -> bool:
+    """Whether a record is about the answer to a hook's question."""
+    return "answer" in record
+
+
+def answer_word(record: Record) -> str:
+    """Return what became of the call that a hook asked about, in one word.
+
+    >>> answer_word({"answer": "approved for this session"}), answer_word({"answer": "denied", "blocked": True})
+    ('approved', 'denied')
+    """
+    return "denied" if record.get("blocked") else str(record.get("answer")).partition(" ")[0]
+
+
+def answer_details(record: Record) -> str:
+    """Return all else about an answer: how it came about, and why the hook asked."""
+    answer, word = str(record.get("answer")), answer_word(record)
+    how = str(record.get("refusal") or answer.removeprefix(word).strip())
+    reason = record.get("reason")
+    return f"{reason} ({how})" if reason and how else str(reason or how)
+
+
+def _ids(record: Record) -> tuple[str, str]:
+    return str(record.get("id", "")), str(record.get("execution_id", ""))
 
 
 def blocked_word(event_name: str) -> str:

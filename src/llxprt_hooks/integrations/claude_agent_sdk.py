@@ -25,6 +25,7 @@ from weakref import WeakKeyDictionary
 
 from llxprt_hooks.config import Config
 from llxprt_hooks.core import loops
+from llxprt_hooks.core.calls.approval import LEFT_TO_PROGRAM
 from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName
@@ -179,9 +180,9 @@ class ClaudeHooks(Integration):
             return _denied(f"The arguments {same} of {name} are one argument for hooks: give only one of them.")
         asked: list[ApprovalRequest] = []
 
-        def ask(request: ApprovalRequest) -> bool:
-            asked.append(request)  # the SDK's program asks, before it runs the tool
-            return True
+        def ask(request: ApprovalRequest) -> Any:
+            asked.append(request)
+            return LEFT_TO_PROGRAM  # the SDK's program asks, before it runs the tool
 
         call = ToolCallHalves(
             self, name, self._renamed(given), session, tool_use_id=given.get("tool_use_id"), approver=ask

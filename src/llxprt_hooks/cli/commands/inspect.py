@@ -70,7 +70,7 @@ def command(
     from llxprt_hooks.fleet.audit.log import log_file
     from llxprt_hooks.fleet.audit.recording import recording
 
-    read = None if nats is None else audit_stream(nats, stream, credentials).followed(LogFilter())
+    read = None if nats is None else audit_stream(nats, stream, credentials).followed(LogFilter(answers=True))
     with ExitStack() as stack:
         if record:
             try:

@@ -36,7 +36,10 @@ from llxprt_hooks.commands.fire import because
 from llxprt_hooks.commands.log import (
     LogFilter,
     LogReader,
+    answer_details,
+    answer_word,
     blocked_word,
+    is_answer,
     observed_decision,
     recorded_duration,
     recorded_time,
@@ -53,6 +56,8 @@ MAX_PROJECT = 12
 
 A_MINUTE = 60_000
 """In milliseconds; longer durations are shown in seconds."""
+
+_ANSWER_STYLES = {"approved": "green", "denied": "red"}
 
 Record = dict[str, Any]
 
@@ -101,7 +106,8 @@ def command(
     """Show the latest executions of this project's hooks, one per line. With an ID, show that execution.
 
     A line has the beginning of the ID, the time, the decision, the duration, the event with its tool, the hook, and
-    the reason or what the hook changed.
+    the reason or what the hook changed. If a hook asked about a call, a second line has the answer and how long it
+    took.
 
     `run`, `serve` and the proxies write the log. Your own program writes it with
     `Hooks.load(project, log=True)`. The log is in ~/.llxprt/logs, in a file of limited size
@@ -139,7 +145,7 @@ def command(
     # An ID is enough to find an execution, wherever it was; and the projects of a stream are on other machines.
     all_projects = all_projects or nats is not None
     within = None if all_projects or execution else project
-    where = LogFilter(execution, event, hook, within, failed, blocked)
+    where = LogFilter(execution, event, hook, within, failed, blocked, answers=True)
     reader = LogReader(where=where)
     records = reader.read() if source is None else source.read(where)
     latest = records[-count:] if count else []
@@ -232,6 +238,9 @@ def _project(record: Record) -> str:
 
 def _outcome(record: Record) -> tuple[str, str, str]:
     """Return the decision, its style, and the reason or what was changed."""
+    if is_answer(record):
+        word = answer_word(record)
+        return word, _ANSWER_STYLES.get(word, "cyan"), one_line(answer_details(record))
     reason = one_line(record.get("reason") or "")
     if record.get("blocked"):
         return blocked_word(str(record.get("event_name"))), "red", reason
@@ -283,21 +292,27 @@ def _print_full(record: Record) -> None:
     word, style, details = _outcome(record)
     when = recorded_time(record)
     tool = record.get("tool_name")
+    asked = is_answer(record)
+    ran: dict[str, Part] = {
+        record.get("type") or "command": str(record.get("command")),
+        "duration": _duration(record) + (", in a waiting interpreter" if record.get("warm") else ""),
+        "ended with": _ending(record),
+    }
     rows: dict[str, Part] = {
-        "execution": str(record.get("id")),
+        "answer" if asked else "execution": str(record.get("id")),
         "when": f"{when:%Y-%m-%d %H:%M:%S}" if when else str(record.get("timestamp")),
         "decision": (f"{word}: {details}" if details else word, style),
         "event": f"{record.get('event_name')}, tool {tool}" if tool else str(record.get("event_name")),
         "hook": str(record.get("hook")),
-        record.get("type") or "command": str(record.get("command")),
-        "duration": _duration(record) + (", in a waiting interpreter" if record.get("warm") else ""),
-        "ended with": _ending(record),
+        **({"asked for": _duration(record), "digest": str(record.get("digest"))} if asked else ran),
         "project": str(record.get("project") or "-"),
         "session": str(record.get("session_id") or "-"),
         **{name: write_json(record[name]).decode() for name in CALLER_FIELDS if name in record},
     }
     for row in aligned([((name, "dim"), value) for name, value in rows.items()]):
         console.print(row, soft_wrap=True)
+    if isinstance(arguments := record.get("tool_input"), dict):
+        _print_block(console, "arguments", indented_json(arguments))
     for name in ("stdout", "stderr"):
         _print_block(console, name, str(record.get(name) or ""))
     if isinstance(payload := record.get("payload"), dict):

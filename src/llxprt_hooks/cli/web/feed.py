@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from llxprt_hooks.commands.inspect.suspicious_hooks import SuspiciousHook, find_failing_hooks, find_silent_hooks
 from llxprt_hooks.commands.inspect.timeline import Timeline, TimelineEvent
 from llxprt_hooks.commands.list import Inventory, take_inventory
-from llxprt_hooks.commands.log import POLL, LogReader
+from llxprt_hooks.commands.log import POLL, LogFilter, LogReader
 
 if TYPE_CHECKING:
     from llxprt_hooks.fleet.audit.record import Record
@@ -34,7 +34,7 @@ class LogFeed:
         """``read`` returns the records that are new since the last call; by default, those of the local log."""
         self.project = project
         self.timeline = Timeline()
-        self._read = read or LogReader(events=True).read
+        self._read = read or LogReader(where=LogFilter(answers=True), events=True).read
         self._pages: set[asyncio.Queue[list[TimelineEvent] | None]] = set()
         self._inventories: dict[str, tuple[float, Inventory | None]] = {}
 

@@ -108,6 +108,7 @@ class Inspector:
                 "reason": event.reason,
                 "ended": event.ended,
                 "executions": event.executions,
+                "answers": event.answers,
                 "payload": event.payload,
                 "payload_bytes": next((each.get("payload_bytes") for each in event.executions), None),
                 "input": hook_input,

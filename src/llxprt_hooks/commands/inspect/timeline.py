@@ -13,7 +13,14 @@ from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.commands.log import blocked_word, observed_decision, recorded_duration, recorded_time
+from llxprt_hooks.commands.log import (
+    answer_word,
+    blocked_word,
+    is_answer,
+    observed_decision,
+    recorded_duration,
+    recorded_time,
+)
 from llxprt_hooks.commands.stats import Figures
 from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
 from llxprt_hooks.events import TOOL_EVENTS
@@ -82,6 +89,8 @@ class TimelineEvent:
     """The events of a timeline are numbered as they arrive."""
     executions: list[Record] = field(default_factory=list)
     ended: Record | None = None
+    answers: list[Record] = field(default_factory=list)
+    """What became of the questions that its hooks asked: several, if a framework suspended the call meanwhile."""
     size: int = 0
     """Characters in its records."""
     _text: str | None = None
@@ -89,7 +98,9 @@ class TimelineEvent:
     def add(self, record: Record) -> None:
         self._text = None
         self.size += sum(map(len, _strings(record)))
-        if "hook" in record:
+        if is_answer(record):
+            self.answers.append(record)
+        elif "hook" in record:
             self.executions.append(record)
         else:
             self.ended = record
@@ -97,7 +108,7 @@ class TimelineEvent:
     @property
     def record(self) -> Record:
         """The record that says most about the event."""
-        return self.ended or self.executions[-1]
+        return self.ended or [*self.answers, *self.executions][-1]
 
     @property
     def event_name(self) -> str:
@@ -164,7 +175,7 @@ class TimelineEvent:
         if self.ended:
             return decision_of(self.ended, failed=failed)
         found = [decision_of(execution) for execution in self.executions]
-        return min(found, key=list(RecordedDecision).index)
+        return min(found, key=list(RecordedDecision).index, default=RecordedDecision.ASKED)
 
     @property
     def failed(self) -> bool:
@@ -200,7 +211,7 @@ class TimelineEvent:
     def text(self) -> str:
         """Everything that is known about it, in lower case, to search in."""
         if self._text is None:
-            records = [*self.executions, *([self.ended] if self.ended else [])]
+            records = [*self.executions, *self.answers, *([self.ended] if self.ended else [])]
             self._text = "\n".join(each for record in records for each in _strings(record)).casefold()
         return self._text
 
@@ -239,6 +250,7 @@ class TimelineEvent:
             "decision": self.decision,
             "word": decision_word(self.event_name, self.decision),
             "failed": self.failed,
+            "answer": answer_word(self.answers[-1]) if self.answers else "",
             "reason": self.reason[:300],
             "duration": self.duration,
             "hooks": executions,

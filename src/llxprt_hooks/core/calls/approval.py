@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -60,32 +60,72 @@ Approver: TypeAlias = Callable[[ApprovalRequest], Answer | Awaitable[Answer]]
 
 
 class NobodyToAsk(Exception):  # a statement, not an error
-    """What a framework's own approver raises to say why there is nobody whom it could ask."""
+    """What an approver raises to say why there is nobody whom it could ask."""
 
 
-_REFUSED: Final = "the answer was no"
+class _ApproverFailed(NobodyToAsk):
+    pass
 
 
-async def refusal(
+LEFT_TO_PROGRAM: Final = object()
+"""What a framework's own approver returns if the framework asks by itself, before it runs the tool."""
+
+
+class Answered(StrEnum):
+    """How a question ended."""
+
+    APPROVED = "approved"
+    FOR_SESSION = "approved for this session"
+    EARLIER = "approved earlier in this session"
+    """Nobody was asked again about the same tool with the same arguments."""
+    DENIED = "denied"
+    NOBODY = "nobody could be asked"
+    FAILED = "the approver failed"
+    WAITING = "waiting for the answer"
+    """The framework has suspended the run, or asks by itself."""
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the call must not run."""
+        return self in (Answered.DENIED, Answered.NOBODY, Answered.FAILED)
+
+
+_ANSWERS: Final[tuple[tuple[object, Answered], ...]] = (
+    (True, Answered.APPROVED),
+    (Approval.FOR_SESSION, Answered.FOR_SESSION),
+    (LEFT_TO_PROGRAM, Answered.WAITING),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer to a question."""
+
+    answered: Answered
+    why: str = "the answer was no"
+    """Why the call must not run, if it must not."""
+
+
+async def decide(
     approver: Approver | None, request: ApprovalRequest, session: Session | Detached, own: Approver | None = None
-) -> str | None:
-    """Ask, and return why the call must not run; None if it may.
+) -> Verdict:
+    """Ask, and return the answer.
 
     ``own`` is the framework's own way to ask, used if the program has no approver. It runs where its caller does, and
     what it raises passes through: a framework may leave a call that way until the answer is there.
     """
     if request.digest in session.approved:
-        return None
+        return Verdict(Answered.EARLIER)
     try:
         answer = await (
             _of_program(approver, request) if own is None or approver is not None else resolve(own(request))
         )
     except NobodyToAsk as why:
-        return f"{request.reason} (nobody could be asked: {why})"
+        answered = Answered.FAILED if isinstance(why, _ApproverFailed) else Answered.NOBODY
+        return Verdict(answered, f"nobody could be asked: {why}")
     if answer is Approval.FOR_SESSION:
         session.approved.add(request.digest)
-        return None
-    return None if answer is True else f"{request.reason} ({_REFUSED})"
+    return Verdict(next((answered for given, answered in _ANSWERS if answer is given), Answered.DENIED))
 
 
 async def _of_program(approver: Approver | None, request: ApprovalRequest) -> Any:
@@ -93,9 +133,11 @@ async def _of_program(approver: Approver | None, request: ApprovalRequest) -> An
         raise NobodyToAsk("the program has no approver")
     try:
         return await _asked(approver, request)
+    except NobodyToAsk:
+        raise
     except Exception as error:
         log.warning("the approver failed, so the call is denied: %s", error_text(error), exc_info=True)
-        raise NobodyToAsk(f"the approver failed: {error_text(error)}") from error
+        raise _ApproverFailed(f"the approver failed: {error_text(error)}") from error
 
 
 async def _asked(approver: Approver, request: ApprovalRequest) -> Any:

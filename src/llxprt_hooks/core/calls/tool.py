@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llxprt_hooks._support.json_codec import PAYLOAD_DEPTH, decode_text, write_json
 from llxprt_hooks._support.stamps import new_id
-from llxprt_hooks.core.calls.approval import ApprovalRequest, Approver, refusal
+from llxprt_hooks.core.calls.approval import Answered, ApprovalRequest, Approver, Verdict, decide
 from llxprt_hooks.core.calls.lookup import NO_PLANS, ToolPlans, plan_for, tool_plans
 from llxprt_hooks.core.engine.plan import ExecutionPlan, name_text
 from llxprt_hooks.core.engine.results import AggregatedHookResult, error_text
@@ -132,7 +132,7 @@ class HookedToolCall:
             if output.is_blocking_decision() or output.should_stop_execution():
                 return self._finished(replace(_refused(output), decided_by=decision.decided_by))
             self.input = _final_input(own, output)
-            if before.acts and (refused := await self._ask(decision)) is not None:
+            if before.acts and (refused := await self._ask(before, decision)) is not None:
                 return refused
         if self.input is own and _is_copy(own, given, set()):
             self.input = given  # callers recognize by it that nothing has changed
@@ -216,7 +216,7 @@ class HookedToolCall:
         self.input = _final_input(self.input, output)
         return True
 
-    async def _ask(self, decision: AggregatedHookResult) -> ToolResult | None:
+    async def _ask(self, before: ExecutionPlan, decision: AggregatedHookResult) -> ToolResult | None:
         """Ask the program's approver if a hook that acts says so; the result of a call that must not run."""
         asking = [each for each in decision.results if each.hook_config.acts and each.output and each.output.asks()]
         if not asking:
@@ -236,11 +236,18 @@ class HookedToolCall:
             session_id=(current_session(self._config) or self._config).session_id,
             tool_use_id=self.tool_use_id,
         )
-        refused = await refusal(self._config.approver, request, self._session, self.approver)
-        self.is_approved = refused is None
-        if refused is None:
+        report = partial(before.report_question, asking[0], request, time.perf_counter())
+        try:
+            verdict = await decide(self._config.approver, request, self._session, self.approver)
+        except Exception:  # so a framework leaves the call until the answer is there
+            report(Verdict(Answered.WAITING))
+            raise
+        report(verdict)
+        self.is_approved = not verdict.answered.is_refusal
+        if self.is_approved:
             return None
-        return self._finished(replace(ToolResult.failure(refused, "hook_blocked"), decided_by=(request.hook,)))
+        refused = ToolResult.failure(f"{request.reason} ({verdict.why})", "hook_blocked")
+        return self._finished(replace(refused, decided_by=(request.hook,)))
 
     def _planned(self) -> ToolPlans:
         """The hooks before and after the call, found when they are first needed."""

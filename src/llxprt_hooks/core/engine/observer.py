@@ -15,6 +15,7 @@ from llxprt_hooks._support.logger import debug_logger
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from llxprt_hooks.core.calls.approval import ApprovalRequest, Verdict
     from llxprt_hooks.core.engine.plan import ExecutionPlan
     from llxprt_hooks.core.engine.results import HookExecutionResult, ProcessedHookResult
     from llxprt_hooks.events import HookEventName
@@ -60,6 +61,17 @@ class EventEnded:
         return self.processed.aggregated.is_blocked(self.event_name)
 
 
+@dataclass(frozen=True, slots=True)
+class QuestionEnded:
+    """A hook asked about a call, and the question was answered, or nobody could be asked."""
+
+    asked_by: HookExecutionResult
+    request: ApprovalRequest
+    verdict: Verdict
+    duration: float
+    """Milliseconds until the answer."""
+
+
 class HookObserver:
     """Override the methods you need. They are called on the thread of the event loop and must not block."""
 
@@ -74,6 +86,9 @@ class HookObserver:
 
     def event_ended(self, event: EventEnded) -> None:
         """All hooks of an event have ended. Not called if its caller was cancelled."""
+
+    def question_ended(self, question: QuestionEnded) -> None:
+        """A hook asked a person about a call, after ``event_ended``. Not called if the call was cancelled meanwhile."""
 
 
 class Observers(HookObserver):
@@ -99,8 +114,12 @@ class Observers(HookObserver):
         for each in self.observers:
             notify(each, "event_ended", event)
 
+    def question_ended(self, question: QuestionEnded) -> None:
+        for each in self.observers:
+            notify(each, "question_ended", question)
 
-_Method = Literal["event_started", "hook_started", "hook_ended", "event_ended"]
+
+_Method = Literal["event_started", "hook_started", "hook_ended", "event_ended", "question_ended"]
 
 
 def notify(observer: HookObserver | None, method: _Method, news: object) -> None:

@@ -18,7 +18,7 @@ from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.stamps import new_id, timestamp
 from llxprt_hooks.core import loops
 from llxprt_hooks.core.engine import session_memory
-from llxprt_hooks.core.engine.observer import EventEnded, EventStarted, HookObserver, notify
+from llxprt_hooks.core.engine.observer import EventEnded, EventStarted, HookObserver, QuestionEnded, notify
 from llxprt_hooks.core.engine.reporting import report_end, report_hooks, report_start
 from llxprt_hooks.core.engine.results import (
     AggregatedHookResult,
@@ -36,6 +36,7 @@ from llxprt_hooks.events import EventSpec, HookEventName
 from llxprt_hooks.process import is_out_of_stack
 
 if TYPE_CHECKING:
+    from llxprt_hooks.core.calls.approval import ApprovalRequest, Verdict
     from llxprt_hooks.core.engine.aggregator import HookAggregator
     from llxprt_hooks.core.engine.hints import Hint
     from llxprt_hooks.core.engine.runner import HookRunner
@@ -276,6 +277,18 @@ class ExecutionPlan:
             engine.log.warning("%s: logging its plan failed: %s", self.event_name, error)
         notify(engine.observer, "event_started", event)
         return event_id
+
+    def report_question(
+        self, asked_by: HookExecutionResult, request: ApprovalRequest, started: float, verdict: Verdict
+    ) -> None:
+        """Log what became of the question that a hook of this plan asked, and notify the observer."""
+        engine = self._engine
+        if engine is None or not engine.is_watched:
+            return
+        seconds = time.perf_counter() - started
+        about = (self.event_name, request.hook, request.tool_name, verdict.answered.value)
+        engine.log.debug("%s: hook `%s` asks about %s: %s", *about)
+        notify(engine.observer, "question_ended", QuestionEnded(asked_by, request, verdict, seconds * 1000))
 
     def _report_end(self, engine: Engine, event_id: str, aggregated: AggregatedHookResult, wall_time: float) -> None:
         """Log the results and notify the observer; a failure here never changes the decision."""

@@ -1,9 +1,9 @@
 """The log of executions: which hook ran when, its decision, its output, its duration; and the result of its event.
 
-A bounded local file of JSON lines in the user's folder, readable by the user only. A line is one execution, or one
-event: its plan and the merged decision, after the executions of its hooks. Payloads contain the data the agent works
-on. They, and answers that may repeat them, are recorded only on request. ``run``, ``serve`` and the proxies write the
-log; other programs opt in with ``Config(observer=HookLog(project))``.
+A bounded local file of JSON lines in the user's folder, readable by the user only. A line is one execution, one event
+(its plan and the merged decision, after the executions of its hooks), or the answer to a hook's question. Payloads
+contain the data the agent works on. They, and answers that may repeat them, are recorded only on request. ``run``,
+``serve`` and the proxies write the log; other programs opt in with ``Config(observer=HookLog(project))``.
 
 Several processes may write at once: each record is a single write to a file opened for appending. Writing never waits
 for another process. If a record cannot be written, the log warns once and stops recording; hooks are not affected.
@@ -19,7 +19,7 @@ from llxprt_hooks._support.json_codec import write_json
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.stamps import timestamp
 from llxprt_hooks.core.engine.observer import EventEnded, HookObserver
-from llxprt_hooks.fleet.audit.record import Record, event_record, execution_record
+from llxprt_hooks.fleet.audit.record import Record, answer_record, event_record, execution_record
 from llxprt_hooks.fleet.audit.recording import is_recording
 from llxprt_hooks.process import call_blocking
 from llxprt_hooks.settings import exclusive_lock, make_private_folder, user_folder
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from llxprt_hooks.core.engine.observer import QuestionEnded
     from llxprt_hooks.core.engine.results import HookExecutionResult
 
 log = debug_logger("log")
@@ -74,6 +75,9 @@ class HookLog(HookObserver):
 
     def event_ended(self, event: EventEnded) -> None:
         self._write(partial(event_record, event))
+
+    def question_ended(self, question: QuestionEnded) -> None:
+        self._write(partial(answer_record, question))
 
     def _write(self, make_record: Callable[..., Record]) -> None:
         if self._usable:

@@ -1,4 +1,4 @@
-"""The records of executions and events: which hook ran when, its decision, its output, its duration.
+"""The records of executions, events and questions: which hook ran when, its decision, its output, its duration.
 
 Payloads contain the data the agent works on. They, and answers that may repeat them, are recorded only on request.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks._support.json_codec import write_json
 from llxprt_hooks._support.stamps import new_id
+from llxprt_hooks.core.calls.approval import Answered
 from llxprt_hooks.core.engine.reporting import LOGGED_TEXT
 from llxprt_hooks.core.engine.results import HookExecutionResult, HookStageError, is_asked, is_blocked
 from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
@@ -18,7 +19,7 @@ from llxprt_hooks.events import Effect, EventSpec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from llxprt_hooks.core.engine.observer import EventEnded
+    from llxprt_hooks.core.engine.observer import EventEnded, QuestionEnded
     from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
 
 Record = dict[str, Any]
@@ -83,6 +84,33 @@ def event_record(event: EventEnded, ended: str, project: str, *, session_id: str
     }
     complete = _complete("output", output.to_dict()) if payloads and output is not None else {}
     return {**_bounded(record), **(_caller(results[0].hook_input) if results else {}), **complete}
+
+
+def answer_record(question: QuestionEnded, ended: str, project: str, *, session_id: str = "", payloads: bool) -> Record:
+    """Return the record of a question: which hook asked about which call, and what the answer was."""
+    asked_by, request, verdict = question.asked_by, question.request, question.verdict
+    refused = verdict.answered.is_refusal
+    record = {
+        "id": new_id(),
+        "execution_id": asked_by.execution_id,
+        "event_id": asked_by.event_id,
+        "timestamp": ended,
+        "session_id": session_id or request.session_id,
+        "project": project,
+        "event_name": asked_by.event_name.value,
+        "tool_name": request.tool_name,
+        "hook": request.hook,
+        "dialect": asked_by.hook_config.dialect,
+        "answer": verdict.answered.value,
+        "reason": request.reason,
+        "refusal": verdict.why if refused else None,
+        "digest": request.digest,
+        "blocked": refused,
+        "failed": verdict.answered is Answered.FAILED,
+        "duration": question.duration,
+    }
+    arguments = _complete("tool_input", request.tool_input) if payloads else {}
+    return {**_bounded(record), **_caller(asked_by.hook_input), **arguments}
 
 
 def _bounded(record: Record) -> Record:

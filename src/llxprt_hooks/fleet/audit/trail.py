@@ -27,7 +27,7 @@ from llxprt_hooks.core.engine.observer import HookObserver
 from llxprt_hooks.core.protocol.caller import asking_agent
 from llxprt_hooks.fleet.audit.chain import Chain
 from llxprt_hooks.fleet.audit.content import ContentHashes
-from llxprt_hooks.fleet.audit.record import Record, execution_record
+from llxprt_hooks.fleet.audit.record import Record, answer_record, execution_record
 from llxprt_hooks.fleet.audit.signing import signer
 from llxprt_hooks.fleet.audit.spool import Sent, SpoolFile, spool_folder
 from llxprt_hooks.fleet.audit.stream import AuditStream
@@ -35,6 +35,7 @@ from llxprt_hooks.fleet.nats_connection import NatsAddress, open_nats_client
 from llxprt_hooks.process import call_blocking
 
 if TYPE_CHECKING:
+    from llxprt_hooks.core.engine.observer import QuestionEnded
     from llxprt_hooks.core.engine.results import HookExecutionResult
     from llxprt_hooks.settings.audit import AuditRule
 
@@ -56,7 +57,7 @@ _ending = False
 
 
 class AuditTrail(HookObserver):
-    """An observer that records every execution and sends the records to a server."""
+    """An observer that records every execution and every answer, and sends the records to a server."""
 
     def __init__(self, rule: AuditRule, project: str) -> None:
         self._rule = rule
@@ -80,10 +81,12 @@ class AuditTrail(HookObserver):
         self._agent = None
 
     def hook_ended(self, result: HookExecutionResult) -> None:
-        call_blocking(lambda: self._add(result))
+        call_blocking(lambda: self._add(self._record(result)))
 
-    def _add(self, result: HookExecutionResult) -> None:
-        record = self._record(result)
+    def question_ended(self, question: QuestionEnded) -> None:
+        call_blocking(lambda: self._add(self._answer(question)))
+
+    def _add(self, record: Record) -> None:
         with self._lock:
             try:
                 if self._agent is None or not self._agent.add(record):
@@ -102,6 +105,10 @@ class AuditTrail(HookObserver):
             "content_hash": self._contents.of(config),
             "input_digest": hashlib.sha256(write_payload(result.hook_input)).hexdigest(),
         }
+
+    def _answer(self, question: QuestionEnded) -> Record:
+        record = answer_record(question, timestamp(), self._project, payloads=self._rule.payloads)
+        return {"agent": asking_agent(self._project), **record, "level": question.asked_by.hook_config.scope.value}
 
     def close(self) -> None:
         """Wait a moment for the rest to be sent."""

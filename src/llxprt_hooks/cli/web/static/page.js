@@ -3,6 +3,7 @@
 
 const DECISIONS = ["blocked", "stopped", "asked", "failed", "changed", "allowed"];
 const FACETS = ["project", "session", "caller", "event", "tool", "hook"];
+const ANSWERED = { approved: "allowed", denied: "blocked" };
 const ROW = 58;
 const PAGE = 300;
 const SLOW = 500;
@@ -235,6 +236,7 @@ function makeRow(event) {
     h("span", { className: "dot" }),
     h("div", { className: "what" }, h("b", {}, event.event), event.subject && h("code", {}, event.subject),
       failed && h("span", { className: "badge failed" }, "a hook failed"),
+      event.answer && h("span", { className: `badge ${ANSWERED[event.answer] || "asked"}` }, capital(event.answer)),
       ...event.hooks.filter((each) => each.observed && each.observed !== "would allow").slice(0, 1)
         .map((each) => h("span", { className: "badge changed" }, each.observed))),
     h("span", { className: event.duration >= SLOW ? "ms slow" : "ms" }, waiting ? "running" : milliseconds(event.duration)),
@@ -511,6 +513,7 @@ function describe(event) {
     h("div", { id: "fire" }),
     h("h3", {}, "Hooks", h("small", {}, order)),
     ...(event.executions.length ? event.executions.map((each, at) => hookCard(each, event, at)) : [h("p", { className: "note" }, "No hook ran.")]),
+    ...(event.answers.length ? [h("h3", {}, "Asked"), ...event.answers.map(answerCard)] : []),
     h("h3", {}, "Merged result"), merged(event),
     h("h3", {}, "Plan", h("small", {}, "with the settings as they are now")), ...plan(event),
     h("h3", {}, "Payload"), payload(event),
@@ -542,6 +545,15 @@ function hookCard(record, event, at) {
     observed && h("p", { className: "note" }, observed),
     stream("stdout", record.stdout, true), stream("stderr", record.stderr, true),
     record.payload ? folded("stdin", pretty(record.payload), `${at}-stdin`) : null);
+}
+
+function answerCard(record) {
+  const denied = record.blocked ? "denied" : record.answer.split(" ")[0];
+  return h("article", { className: `card ${ANSWERED[denied] || "asked"}` },
+    h("header", {}, h("h4", {}, `${record.hook} asked`), badge(ANSWERED[denied] || "asked", record.answer),
+      h("span", { className: "end" }, milliseconds(record.duration))),
+    h("p", { className: "note" }, record.refusal ? `${record.reason} (${record.refusal})` : record.reason),
+    record.tool_input ? folded("arguments", pretty(record.tool_input), `${record.id}-arguments`) : null);
 }
 
 function waterfall(record, event) {
