@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -256,3 +258,42 @@ def test_ten_thousand_events_need_few_elements_and_can_be_scrolled_through(brows
         assert len(page.all(".row")) < 100
         page.click(".chip.blocked")
         page.see("#event-count", "200")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_a_person_allows_and_denies_calls(world: CliProject, width: int, dark: bool) -> None:
+    need_browser()
+    agent = (
+        "import asyncio\nfrom llxprt_hooks import ApprovalRequest\n"
+        "from llxprt_hooks.integrations.approvers import ask_in_inspector\n"
+        "async def main():\n"
+        "    given = [{'to': to, 'note': '<b>' * 900} for to in 'ab']\n"
+        "    asked = [ApprovalRequest('deploy', each, 'sure?', 'deploys', 's1') for each in given]\n"
+        "    print(await asyncio.gather(*map(ask_in_inspector, asked)))\n"
+        "asyncio.run(main())"
+    )
+    with browsing(width, 800, dark=dark) as browser, opened(browser, world) as page:
+        command = [sys.executable, "-c", agent]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=world.environment(), cwd=world.root) as process:
+            until(lambda: len(page.all(".question")) == 2)
+            assert browser.title == "(2) Hook inspector"
+            assert "deploys asks: sure?" in page.text(".question")
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+            answer_first(page, ".primary")
+            assert browser.title == "(1) Hook inspector"
+            answer_first(page, ".deny")
+            assert process.stdout
+            answers = process.stdout.read().decode().strip()
+        assert sorted(answers.strip("[]").split(", ")) == ["False", "True"]
+
+
+def answer_first(page: Page, answer: str) -> None:
+    """Answer the first question, as often as it takes: a click right after the page has changed has no effect."""
+    count = len(page.all(".question"))
+    page.browser.execute_script("window.first = document.querySelector('.question')")
+
+    def is_answered() -> bool:
+        page.browser.execute_script("window.first.querySelector(arguments[0]).click()", answer)
+        return len(page.all(".question")) == count - 1
+
+    until(is_answered)

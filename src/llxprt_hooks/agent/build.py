@@ -26,6 +26,7 @@ from llxprt_hooks.core.engine.observer import HookObserver, Observers
 from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.fleet.audit.log import HookLog
 from llxprt_hooks.hooks import Hooks
+from llxprt_hooks.integrations.approvers import ask_in_inspector
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.settings.trust.fingerprint import commands_of
 
@@ -53,6 +54,8 @@ class AgentOptions:
     log_payloads: bool = False
     required: tuple[str, ...] = ()
     """What must have a hook, as ``Config.load`` takes it."""
+    asks_in_inspector: bool = False
+    """Whether the person who has the inspector open answers what hooks ask."""
 
 
 def build_agent(
@@ -89,7 +92,8 @@ def build_agent(
         },
     )
     scheduler = Scheduler(hooks, Workspace(config.working_dir, config), TOOLS, approval, ui)
-    config.approver = scheduler.answer if approval.interactive else None
+    own = scheduler.answer if approval.interactive else None
+    config.approver = ask_in_inspector if options.asks_in_inspector else own
     return AgentSession(hooks, chat, scheduler, ui, transcript)
 
 

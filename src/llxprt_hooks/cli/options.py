@@ -152,6 +152,10 @@ unguarded_option = click.option(
     "--allow-unguarded", is_flag=True, help="Start even if hooks are configured that may not run."
 )
 
+ask_option = click.option(
+    "--ask-in-inspector", is_flag=True, help="If a hook asks about a call, ask whoever has `llxprt-hooks inspect` open."
+)
+
 all_projects_option = click.option("--all", "all_projects", is_flag=True, help="Executions in all projects.")
 
 _nats_option = click.option(

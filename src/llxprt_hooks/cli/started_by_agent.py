@@ -24,13 +24,17 @@ _PS_PROGRAM: Final = "/bin/ps"
 _SHELL_SCRIPT: Final = re.compile(r"\S*sh -\w*c ")
 
 
+def sign_of_agent() -> str | None:
+    """Return why this process seems to have been started by an agent; None if it was not."""
+    if os.environ.get(AGENT_VARIABLE, "") not in ("", "0"):
+        return f"{AGENT_VARIABLE} is set"
+    agent = agent_among_parents()
+    return f"process {agent} is an agent" if agent else None
+
+
 def refuse_below_agent() -> None:
     """Fail if this process was started by an agent."""
-    if os.environ.get(AGENT_VARIABLE, "") not in ("", "0"):
-        found = f"{AGENT_VARIABLE} is set"
-    elif agent := agent_among_parents():
-        found = f"process {agent} is an agent"
-    else:
+    if (found := sign_of_agent()) is None:
         return
     command = click.get_current_context().info_name
     raise click.ClickException(

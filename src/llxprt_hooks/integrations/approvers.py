@@ -1,7 +1,8 @@
 """Ready-made approvers: who decides about a call if a hook asks.
 
-``Config(profile="full", approver=ask_on_terminal)`` asks the person at the terminal, ``ApprovalPage()`` on a web page
-of this machine, and ``acp_approver(…)`` the client of an agent that speaks the Agent Client Protocol.
+``Config(profile="full", approver=ask_on_terminal)`` asks the person at the terminal, ``ask_in_inspector`` the person
+who has ``llxprt-hooks inspect`` open, ``ApprovalPage()`` on a web page of the program itself, and ``acp_approver(…)``
+the client of an agent that speaks the Agent Client Protocol.
 """
 
 from __future__ import annotations
@@ -20,10 +21,9 @@ from urllib.parse import parse_qs
 
 from llxprt_hooks._support.json_codec import decode_text, write_json
 from llxprt_hooks._support.text import PROSE, escape_for_terminal
-from llxprt_hooks.core.calls.approval import Answer, Approval, ApprovalRequest
-
-EXPIRES: Final = 300.0
-"""Seconds after which a question on the page that nobody has answered is answered with no."""
+from llxprt_hooks.core import loops
+from llxprt_hooks.core.calls.approval import Answer, Approval, ApprovalRequest, NobodyToAsk
+from llxprt_hooks.integrations.inspector_questions import EXPIRES, WORDS, ask_everywhere
 
 _TERMINAL: Final = Path("/dev/tty")
 
@@ -31,9 +31,20 @@ _TERMINAL: Final = Path("/dev/tty")
 def ask_on_terminal(request: ApprovalRequest) -> bool:
     """Ask the person at this program's terminal; without a terminal, nobody can be asked, and the call is denied."""
     question = f"\n{_summary(request)}\nAllow {escape_for_terminal(request.tool_name)}? [y/N] "
-    with _TERMINAL.open("rb", buffering=0) as answers, _TERMINAL.open("wb", buffering=0) as screen:
-        screen.write(question.encode(errors="backslashreplace"))
-        return answers.readline().strip().lower() in (b"y", b"yes")
+    try:
+        with _TERMINAL.open("rb", buffering=0) as answers, _TERMINAL.open("wb", buffering=0) as screen:
+            screen.write(question.encode(errors="backslashreplace"))
+            return answers.readline().strip().lower() in (b"y", b"yes")
+    except OSError as error:
+        raise NobodyToAsk(f"the program has no terminal: {error.strerror}") from error
+
+
+async def ask_in_inspector(request: ApprovalRequest) -> Answer:
+    """Ask the person who has the inspector open. If nobody has, say how to open it, and wait for that.
+
+    A question that nobody answers within five minutes denies the call.
+    """
+    return await loops.on_asyncio(ask_everywhere(request))
 
 
 def acp_approver(
@@ -133,7 +144,7 @@ class ApprovalPage:
         with self._lock:
             question = self._open.pop(identity, None)
         if question is not None:
-            question.answer = _WORDS.get(word, (False, ""))[0]
+            question.answer = WORDS.get(word, (False, ""))[0]
             question.answered.set()
 
     def is_own(self, path: str, host: str, origin: str | None) -> bool:
@@ -157,19 +168,13 @@ class _Question:
 
     def html(self, identity: str) -> str:
         request = self.request
-        buttons = "".join(f'<button name="answer" value="{word}">{name}</button>' for word, (_, name) in _WORDS.items())
+        buttons = "".join(f'<button name="answer" value="{word}">{name}</button>' for word, (_, name) in WORDS.items())
         return (
             f"<form method=post><h2>{_shown(request.tool_name)}</h2><p>{_shown(request.hook)} asks: "
             f"{_shown(request.reason)}</p><pre>{_shown(_arguments(request))}</pre>"
             f'<input type=hidden name=question value="{identity}">{buttons}</form>'
         )
 
-
-_WORDS: Final[Mapping[str, tuple[Answer, str]]] = {
-    "once": (True, "Allow once"),
-    "session": (Approval.FOR_SESSION, "Allow for this session"),
-    "no": (False, "Deny"),
-}
 
 _MAX_BODY: Final = 4096
 

@@ -86,6 +86,24 @@ def exclusive_lock(file: Path, *, timeout: float = LOCK_TIMEOUT) -> Iterator[Non
         os.close(descriptor)
 
 
+def is_locked(file: Path) -> bool:
+    """Whether any process holds the exclusive lock of a file; false where the file system has no locks."""
+    lock = file.with_name(f"{file.name}.lock")
+    try:
+        descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: processes that test it do not collide
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def _acquire(lock: Path, timeout: float) -> int:
     """Wait until the lock file is locked and still exists under its name; return its descriptor."""
     deadline = time.monotonic() + timeout

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from llxprt_hooks._support.terminal import print_line, print_wrapped, stderr_con
 from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.cli.audit_stream import audit_stream
 from llxprt_hooks.cli.options import audit_options, dialect_options, directory_option
+from llxprt_hooks.cli.started_by_agent import sign_of_agent
 
 if TYPE_CHECKING:
     from llxprt_hooks.cli.web.access import Access
@@ -48,6 +50,9 @@ def command(
     `llxprt-hooks log` shows. `run`, `serve` and the proxies write the log. Your own program writes it with
     `Hooks.load(project, log=True)`. Only this machine can open the page, and only with the
     token in the address.
+
+    If a hook asks a person about a call, and its agent asks in the inspector (`run --ask-in-inspector`, or
+    `ask_in_inspector` in your own program), the question is at the top of the page until you allow or deny the call.
 
     With --record, agents record payloads while the inspector runs, including agents that are already running.
     Payloads contain the data that an agent works on.
@@ -84,11 +89,17 @@ def command(
         except OSError as error:
             raise click.ClickException(f"port {port} cannot be used: {error.strerror}") from error
         project = os.path.abspath(directory)  # noqa: PTH100  # as the user knows it
-        asyncio.run(serve(project, listening, lambda access: _announce(access, no_open, record), read))
+        agent = sign_of_agent()
+        if agent is not None:
+            print_wrapped(
+                stderr_console(), (f"agents cannot ask here: an agent started the inspector ({agent})", "yellow")
+            )
+        announce = partial(_announce, no_open=no_open, record=record)
+        asyncio.run(serve(project, listening, announce, read, answers=agent is None))
     return 0
 
 
-def _announce(access: Access, no_open: bool, record: bool) -> None:
+def _announce(access: Access, *, no_open: bool, record: bool) -> None:
     print_line(stdout_console(), access.address)
     sys.stdout.flush()
     console = stderr_console()

@@ -54,6 +54,7 @@ MAX_COLUMN = 28
 MAX_PROJECT = 12
 """Columns, so that a line fits a terminal of 80 with a hook's name."""
 
+A_SECOND = 1_000
 A_MINUTE = 60_000
 """In milliseconds; longer durations are shown in seconds."""
 
@@ -272,6 +273,8 @@ def _duration(record: Record) -> str:
     duration = recorded_duration(record)
     if duration is None:
         return ""
+    if is_answer(record) and duration >= A_SECOND:  # people take longer than hooks
+        return f"{duration / 1000:.1f} s"
     return f"{duration:.1f} ms" if duration < A_MINUTE else f"{duration / 1000:.0f} s"
 
 

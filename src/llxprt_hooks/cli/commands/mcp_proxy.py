@@ -19,13 +19,20 @@ import click
 from llxprt_hooks._support.terminal import stdout_console
 from llxprt_hooks._support.text import escape_for_terminal, missing_extra, plural
 from llxprt_hooks.cli.approval import print_diff
-from llxprt_hooks.cli.options import dialect_options, directory_option, require_option, unguarded_option
+from llxprt_hooks.cli.options import (
+    ask_option,
+    dialect_options,
+    directory_option,
+    require_option,
+    unguarded_option,
+)
 from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
 from llxprt_hooks.commands.list import take_inventory
 from llxprt_hooks.core.executors.http import is_loopback
 from llxprt_hooks.events import TOOL_EVENTS, HookEventName
+from llxprt_hooks.integrations.approvers import ask_in_inspector as in_inspector
 from llxprt_hooks.integrations.proxy.mcp_guard import GuardedServer
 from llxprt_hooks.integrations.proxy.mcp_install import CLIENTS, installed, this_program, uninstalled
 from llxprt_hooks.integrations.proxy.mcp_stdio import run_proxy
@@ -55,6 +62,7 @@ _CLIENTS = ("claude", "cursor", "vscode")
     "--uninstall", "former", type=click.Choice(_CLIENTS), help="Remove the proxy from a client's configuration."
 )
 @click.option("--yes", is_flag=True, help="With --install and --uninstall: do not ask.")
+@ask_option
 @require_option
 @unguarded_option
 @dialect_options
@@ -72,6 +80,7 @@ def command(
     client: str | None,
     former: str | None,
     yes: bool,
+    ask_in_inspector: bool,
     required: tuple[str, ...],
     allow_unguarded: bool,
     directory: str,
@@ -130,6 +139,7 @@ def command(
     if pin and server_name is None:
         raise click.UsageError("--pin needs --server-name NAME, the name that `llxprt-hooks trust --mcp NAME` takes.")
     hooks = load_hooks(directory, "mcp-proxy", required, allow_unguarded=allow_unguarded)
+    hooks.config.approver = in_inspector if ask_in_inspector else None
     pins = McpPins(directory, server_name, upstream) if pin and server_name is not None else None
     guarded = GuardedServer(
         hooks.config,

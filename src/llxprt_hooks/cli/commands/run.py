@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from llxprt_hooks._support.json_codec import decode_text
 from llxprt_hooks._support.text import missing_extra
-from llxprt_hooks.cli.options import dialect_options, directory_option, require_option
+from llxprt_hooks.cli.options import ask_option, dialect_options, directory_option, require_option
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.build import AgentOptions
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     help="Ask before edits and commands (default), allow edits (auto_edit), or allow everything (yolo).",
 )
 @click.option("--log-payloads", is_flag=True, help="Include the payloads sent to hooks in `llxprt-hooks log`.")
+@ask_option
 @require_option
 @dialect_options
 @directory_option
@@ -62,6 +64,7 @@ def command(
     yolo: bool,
     approval_mode: str | None,
     log_payloads: bool,
+    ask_in_inspector: bool,
     required: tuple[str, ...],
     directory: str,
 ) -> int:
@@ -95,6 +98,7 @@ def command(
             raise click.UsageError("The prompt is missing. Pass it with -p or on standard input.")
     approval_mode = "yolo" if yolo else approval_mode or "default"
     options = _agent_options(directory, model, replay, record, approval_mode, log_payloads, required)
+    options = replace(options, asks_in_inspector=ask_in_inspector)
     with asyncio.Runner() as runner:
         runner.get_loop().set_exception_handler(_report_unless_closing)
         if interactive:

@@ -2,8 +2,8 @@
 
 A page on loopback is within reach of every program on the machine and, through the browser, of every site on the
 internet. So each request must come with the token or with the cookie that the token was exchanged for, it must name
-this server as its host (a site cannot point its own name here), and a request that runs hooks must come from this
-server's own page.
+this server as its host (a site cannot point its own name here), and a request that runs hooks or answers a question
+must come from this server's own page. Agents that ask have a key of their own, which opens nothing else.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from starlette.responses import PlainTextResponse
 
 from llxprt_hooks._support.http_server import is_own_host, is_own_origin
 from llxprt_hooks._support.tcp_sockets import is_opened_by_this_user
+from llxprt_hooks.integrations.inspector_questions import PATH as ASKED_AT
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -46,6 +47,8 @@ class Access:
         self._secret = secrets.token_urlsafe(32)
         self._address = f"http://127.0.0.1:{port}/"
         self._token = secrets.token_urlsafe(32)
+        self.agent_key = secrets.token_urlsafe(32)
+        """What agents show to ask a question. It is of no use for anything else."""
         self._ticket: str | None = None
 
     @property
@@ -79,6 +82,9 @@ class Access:
         host = headers.get("host", "")
         if not is_own_host(host, _NAMES, port=self._port):
             return "This server answers only under its own address.", None
+        if scope["path"] == ASKED_AT and scope["method"] == "POST":
+            is_agent = _same(headers.get("authorization", ""), f"Bearer {self.agent_key}")
+            return None if is_agent else "Only agents of the same user may ask.", None
         fetched_by = headers.get("sec-fetch-site", "same-origin")
         is_own_page = is_own_origin(headers.get("origin", ""), host) and fetched_by == "same-origin"
         if scope["method"] not in ("GET", "HEAD") and not is_own_page:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +22,14 @@ from llxprt_hooks._support.json_codec import write_json
 from llxprt_hooks.cli.web.access import Access
 from llxprt_hooks.cli.web.feed import LogFeed
 from llxprt_hooks.commands.fire import ZYGOTE_PATIENCE, InvalidInputError, attempt, effects, meaning
+from llxprt_hooks.commands.inspect.questions import Questions, UnknownQuestionError
 from llxprt_hooks.commands.inspect.replay import compare, fire_command, hook_test, input_of, outcome_of
 from llxprt_hooks.commands.inspect.timeline import TimelineEvent, Where
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.fleet.audit.log import log_file
 from llxprt_hooks.fleet.audit.recording import is_recording
+from llxprt_hooks.integrations.inspector_questions import PATH as ASKED_AT
+from llxprt_hooks.integrations.inspector_questions import announced
 from llxprt_hooks.process.warm import zygotes
 
 if TYPE_CHECKING:
@@ -39,6 +44,9 @@ MAX_REQUEST = 2 * 1024 * 1024
 MAX_EVENTS = 500
 """Events on one page of the list."""
 
+_LOOK = 0.2
+"""Seconds after which a page hears of a new question."""
+
 _PING = 15.0
 """Seconds of silence after which a page is sent something, so that a broken connection is noticed."""
 
@@ -50,6 +58,7 @@ class Inspector:
 
     def __init__(self, feed: LogFeed) -> None:
         self._feed = feed
+        self._questions = Questions()
 
     def app(self) -> Starlette:
         return Starlette(
@@ -60,6 +69,8 @@ class Inspector:
                 Route("/api/overview", self.overview),
                 Route("/api/stream", self.stream),
                 Route("/api/fire", self.fire, methods=["POST"]),
+                Route(ASKED_AT, self.ask, methods=["POST"]),
+                Route("/api/answer", self.answer, methods=["POST"]),
             ],
             exception_handlers={HTTPException: _explain},
         )
@@ -127,18 +138,43 @@ class Inspector:
         return StreamingResponse(self._changes(where), media_type="text/event-stream")
 
     async def _changes(self, where: Where) -> AsyncIterator[bytes]:
+        shown, sent = None, time.monotonic()
         with self._feed.page() as queue:
             yield b": connected\n\n"
             while True:
+                if shown != (shown := self._questions.waiting()):
+                    yield b"event: questions\ndata: " + write_json(shown) + b"\n\n"
                 try:
-                    changed = await asyncio.wait_for(queue.get(), _PING)
+                    changed = await asyncio.wait_for(queue.get(), _LOOK)
                 except TimeoutError:
-                    yield b": ping\n\n"
+                    if time.monotonic() - sent > _PING:
+                        sent = time.monotonic()
+                        yield b": ping\n\n"
                     continue
                 if changed is None:
                     return
                 updates = [each.summary() if where.matches(each) else {"id": each.id, "gone": True} for each in changed]
                 yield b"data: " + write_json(updates) + b"\n\n"
+
+    async def ask(self, request: Request) -> Response:
+        """Take the question of an agent, or hear of it again; the answer, if there is one."""
+        said = await _body(request)
+        try:
+            answer = self._questions.told(said)
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from error
+        return _json({"id": said["id"], "digest": said["digest"], "answer": answer})
+
+    async def answer(self, request: Request) -> Response:
+        """Answer the question of an agent."""
+        given = await _body(request)
+        try:
+            self._questions.answer(given.get("id"), given.get("digest"), given.get("answer"))
+        except UnknownQuestionError as error:
+            raise HTTPException(409, str(error)) from error
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from error
+        return _json({"answered": True})
 
     async def fire(self, request: Request) -> Response:
         """Fire a recorded event again, with the given input, and compare."""
@@ -181,17 +217,24 @@ async def serve(
     listening: socket.socket,
     ready: Callable[[Access], None],
     read: Callable[[], list[Record]] | None = None,
+    *,
+    answers: bool = True,
 ) -> None:
-    """Serve the inspector until the process is interrupted. ``read`` returns new records; by default, of the log."""
+    """Serve the inspector until the process is interrupted. ``read`` returns new records; by default, of the log.
+
+    Agents can ask here, if ``answers``.
+    """
     zygotes.patience = ZYGOTE_PATIENCE
     feed = LogFeed(project, read)
     feed.read()
-    access = Access(Inspector(feed).app(), listening.getsockname()[1])
+    port = listening.getsockname()[1]
+    access = Access(Inspector(feed).app(), port)
     server = Server(access, handles_signals=True, log_level="error", timeout_graceful_shutdown=2)
     ready(access)
     following = asyncio.create_task(feed.follow(lambda: server.should_exit))
     try:
-        await server.serve(sockets=[listening])
+        with announced(port, access.agent_key) if answers else nullcontext():
+            await server.serve(sockets=[listening])
     finally:
         following.cancel()
 

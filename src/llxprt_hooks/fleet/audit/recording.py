@@ -6,13 +6,12 @@ and happens only where a hook ran. Nobody holds the lock after the inspector has
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from llxprt_hooks.settings import exclusive_lock, make_private_folder
+from llxprt_hooks.settings.atomic import is_locked
 
 _LOCKED = "recording"
 
@@ -22,19 +21,7 @@ _PATIENCE = 1.0
 
 def is_recording(folder: Path) -> bool:
     """Whether payloads are wanted in the log of this folder."""
-    try:
-        descriptor = os.open(folder / f"{_LOCKED}.lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: agents that test it do not collide
-    except BlockingIOError:
-        return True
-    except OSError:  # the file system has no locks
-        return False
-    finally:
-        os.close(descriptor)
-    return False
+    return is_locked(folder / _LOCKED)
 
 
 @contextmanager

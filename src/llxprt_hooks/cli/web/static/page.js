@@ -117,6 +117,7 @@ function connect() {
   const stream = (state.stream = new EventSource(`/api/stream?${query()}`));
   stream.onopen = () => { status("on", "Live"); retry = 500; };
   stream.onmessage = (message) => arrived(JSON.parse(message.data));
+  stream.addEventListener("questions", (message) => showQuestions(JSON.parse(message.data)));
   stream.onerror = () => {
     if (stream !== state.stream) return;
     status("off", "Reconnecting");
@@ -124,6 +125,63 @@ function connect() {
     setTimeout(() => stream === state.stream && reload().catch(() => connect()), retry);
     retry = Math.min(retry * 2, 10000);
   };
+}
+
+// Questions of agents. A click that was meant for another question must not answer one that has just moved here.
+
+const SETTLED = 600;
+const QUESTION = { waiting: new Map(), changed: 0, timer: null };
+
+function showQuestions(questions) {
+  const known = QUESTION.waiting;
+  QUESTION.waiting = new Map(questions.map((each) => [each.id, known.get(each.id) || questionCard(each)]));
+  QUESTION.changed = Date.now();
+  $("questions").replaceChildren(...QUESTION.waiting.values());
+  $("questions").hidden = !questions.length;
+  document.title = questions.length ? `(${questions.length}) Hook inspector` : "Hook inspector";
+  clearInterval(QUESTION.timer);
+  if (questions.length) QUESTION.timer = setInterval(countDown, 1000);
+  countDown();
+}
+
+function questionCard(asked) {
+  const button = (word, className, text) => h("button", { className, on: { click: () => answer(word) } }, text);
+  const error = h("p", { className: "error", hidden: true });
+  const answers = h("div", { className: "answers" },
+    button("no", "deny", "Deny"), button("once", "primary", "Allow once"), button("session", "quiet", "Allow for this session"));
+  async function answer(word) {
+    if (Date.now() - QUESTION.changed < SETTLED) return;
+    for (const each of answers.children) each.disabled = true;
+    try {
+      await ask("/api/answer", {
+        method: "POST", headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ id: asked.id, digest: asked.digest, answer: word }),
+      });
+      toast(word === "no" ? `${asked.tool_name} is denied` : `${asked.tool_name} is allowed`);
+    } catch (problem) {
+      for (const each of answers.children) each.disabled = false;
+      error.hidden = false;
+      error.textContent = problem.message;
+    }
+  }
+  const where = [asked.project, asked.pid && `process ${asked.pid}`, asked.session_id && `session ${asked.session_id}`];
+  const card = h("article", { className: "question" },
+    h("header", {}, h("h2", {}, `Allow ${asked.tool_name}?`), h("time", {})),
+    h("p", { className: "reason" }, `${asked.hook} asks: ${asked.reason}`),
+    asked.arguments.length
+      ? h("dl", {}, asked.arguments.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, h("pre", { tabIndex: 0 }, value))]))
+      : h("p", { className: "note" }, "It has no arguments."),
+    h("p", { className: "note" }, where.filter(Boolean).join(", ")), error, answers);
+  card.ends = asked.ends;
+  return card;
+}
+
+function countDown() {
+  for (const card of QUESTION.waiting.values()) {
+    const left = Math.max(0, Math.round((card.ends - Date.now()) / 1000)), shown = card.querySelector("time");
+    shown.textContent = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")} left`;
+    shown.className = left < 60 ? "soon" : "";
+  }
 }
 
 function arrived(changes) {
