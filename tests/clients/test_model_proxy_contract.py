@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +15,7 @@ from llxprt_hooks.integrations.anthropic import AnthropicHooks
 from llxprt_hooks.integrations.openai import OpenAIHooks
 from llxprt_hooks.integrations.proxy.model_http.server import serving
 from llxprt_hooks.integrations.proxy.model_http.upstreams import upstreams
-from llxprt_hooks.integrations.unsupported import UNSUPPORTED, unsupported_hooks
+from llxprt_hooks.integrations.unsupported import reports
 from tests.clients import test_contract as clients
 from tests.integrations.contract import (
     EFFECTS,
@@ -26,6 +27,7 @@ from tests.integrations.contract import (
     ToolRun,
     check,
     check_declarations,
+    check_refusal,
 )
 
 if TYPE_CHECKING:
@@ -43,6 +45,16 @@ PREFIXES = {
     "after_agent": HookEventName.AFTER_AGENT,
     "pre_compress": HookEventName.PRE_COMPRESS,
     "notification": HookEventName.NOTIFICATION,
+    "acting_prompt_": HookEventName.BEFORE_AGENT,
+    "acting_session_context": HookEventName.SESSION_START,
+    "acting_continuation": HookEventName.AFTER_AGENT,
+    "acting_answer_stops": HookEventName.AFTER_AGENT,
+    "acting_context_cleared": HookEventName.AFTER_AGENT,
+    "acting_compression_": HookEventName.PRE_COMPRESS,
+    "acting_question_": HookEventName.BEFORE_TOOL,
+    "acting_permission": HookEventName.BEFORE_TOOL,
+    "acting_tool_payloads": HookEventName.BEFORE_TOOL,
+    "acting_result_": HookEventName.AFTER_TOOL,
 }
 IMPOSSIBLE = {
     effect.name: event for effect in EFFECTS for prefix, event in PREFIXES.items() if effect.name.startswith(prefix)
@@ -68,7 +80,14 @@ def _answer_is_text(scenario: Scenario, outcome: Outcome) -> None:
     assert outcome.text == "write_file may not be called now. No tool is allowed."
 
 
+def _raises_as_without_hooks(scenario: Scenario, outcome: Outcome) -> None:
+    """The tool is the agent's own. The hooks that would have seen its failure are reported."""
+    assert isinstance(outcome.error, LookupError)
+    check_refusal(HookEventName.AFTER_TOOL, replace(outcome, error=None))
+
+
 PARTIAL: dict[str, Check] = {
+    "acting_failure_replaced": _raises_as_without_hooks,
     "before_model_stops": _ends_with_the_reason,
     "selection_stops": _ends_with_the_reason,
     "after_model_stops": _ends_with_the_reason,
@@ -79,7 +98,6 @@ PARTIAL: dict[str, Check] = {
 
 
 class _Proxied(clients.ClientDriver):
-    acts = False
     impossible: ClassVar[Mapping[str, HookEventName]] = IMPOSSIBLE
     partial: ClassVar[Mapping[str, Check]] = PARTIAL
     VARIABLE = "OPENAI_BASE_URL"
@@ -94,7 +112,7 @@ class _Proxied(clients.ClientDriver):
                 outcome = await self._converse(scenario, self._without_hooks(), client)
             finally:
                 await client.close()
-        outcome.said = "\n".join(unsupported_hooks(UNSUPPORTED["model-proxy"], hooks))
+        outcome.said = "\n".join(reports("model-proxy", hooks))
         return outcome
 
     def _without_hooks(self) -> Any:

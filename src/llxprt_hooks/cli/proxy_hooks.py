@@ -14,7 +14,7 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.fleet.audit.log import HookLog
 from llxprt_hooks.hooks import Hooks
-from llxprt_hooks.integrations.unsupported import UNSUPPORTED, require_supported, unsupported_hooks
+from llxprt_hooks.integrations.unsupported import UNSUPPORTED, reports, require_supported
 from llxprt_hooks.settings.problem import SettingsError
 
 
@@ -39,7 +39,7 @@ def load_hooks(directory: str, proxy: str, required: tuple[str, ...], *, allow_u
         raise click.ClickException(
             "\n".join([_UNGUARDED, *(escape_for_terminal(line, keep=PROSE) for line in missing)])
         )
-    for line in (*settings.warnings, *unsupported_hooks(UNSUPPORTED[proxy], hooks)):
+    for line in (*settings.warnings, *reports(proxy, hooks)):
         warn(line)
     supported = set(HookEventName) - UNSUPPORTED[proxy].keys()
     if not any(inventory.runs(item) for event in supported for item in inventory.for_event(event)):

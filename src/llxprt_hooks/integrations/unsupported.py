@@ -74,6 +74,10 @@ NOT_HONORED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
         HookEventName.AFTER_TOOL: "the SDK does not replace the error of a tool that failed",
     },
     **dict.fromkeys(("anthropic", "openai"), _NO_TURNS),
+    "model-proxy": {
+        HookEventName.SESSION_START: "the agent keeps the conversation, so context would be in a single request and not "
+        "in those that follow"
+    },
     "openai-agents": {HookEventName.AFTER_AGENT: "a streamed run cannot be continued or stopped after its end"},
     "adk": {HookEventName.AFTER_AGENT: "a plugin cannot continue or stop a run that has ended"},
     "pydantic-ai": {
@@ -96,6 +100,13 @@ def unsupported_hooks(unsupported: Mapping[HookEventName, str], hooks: Hooks) ->
     for event, reason in unsupported.items():
         if hooks.has_hooks_for(event):
             yield f"hooks for {event} are configured but will not run: {reason}"
+
+
+def reports(integration: str, hooks: Hooks) -> Iterator[str]:
+    """Yield what will not work in an integration: hooks that never run, and effects that hooks cannot have."""
+    yield from unsupported_hooks(UNSUPPORTED[integration], hooks)
+    if lost := lost_effects(NOT_HONORED[integration], hooks):
+        yield lost
 
 
 def lost_effects(not_honored: Mapping[HookEventName, str], hooks: Hooks) -> str | None:
