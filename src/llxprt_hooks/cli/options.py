@@ -153,7 +153,9 @@ unguarded_option = click.option(
 )
 
 ask_option = click.option(
-    "--ask-in-inspector", is_flag=True, help="If a hook asks about a call, ask whoever has `llxprt-hooks inspect` open."
+    "--ask-in-inspector",
+    is_flag=True,
+    help="If a hook asks about a call, ask the person who has `llxprt-hooks inspect` open.",
 )
 
 all_projects_option = click.option("--all", "all_projects", is_flag=True, help="Executions in all projects.")

@@ -75,8 +75,7 @@ NOT_HONORED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
     },
     **dict.fromkeys(("anthropic", "openai"), _NO_TURNS),
     "model-proxy": {
-        HookEventName.SESSION_START: "the agent keeps the conversation, so context would be in a single request and not "
-        "in those that follow"
+        HookEventName.SESSION_START: "the agent keeps the conversation, so context would be in a single request only"
     },
     "openai-agents": {HookEventName.AFTER_AGENT: "a streamed run cannot be continued or stopped after its end"},
     "adk": {HookEventName.AFTER_AGENT: "a plugin cannot continue or stop a run that has ended"},

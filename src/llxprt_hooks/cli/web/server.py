@@ -45,7 +45,7 @@ MAX_EVENTS = 500
 """Events on one page of the list."""
 
 _LOOK = 0.2
-"""Seconds after which a page hears of a new question."""
+"""Seconds after which a page is notified of a new question."""
 
 _PING = 15.0
 """Seconds of silence after which a page is sent something, so that a broken connection is noticed."""
@@ -157,7 +157,7 @@ class Inspector:
                 yield b"data: " + write_json(updates) + b"\n\n"
 
     async def ask(self, request: Request) -> Response:
-        """Take the question of an agent, or hear of it again; the answer, if there is one."""
+        """Take the question of an agent, which repeats it; the answer, if there is one."""
         said = await _body(request)
         try:
             answer = self._questions.told(said)

@@ -48,7 +48,7 @@ class Questions:
         self._questions: dict[str, _Question] = {}
 
     def told(self, said: Mapping[str, Any]) -> str | None:
-        """Take a question, or hear of it again; return the answer if there is one. Raises ``ValueError``."""
+        """Take a question, which its agent repeats; return the answer if there is one. Raises ``ValueError``."""
         self._forget()
         now = self._clock()
         question = self._questions.get(str(said.get("id")))
