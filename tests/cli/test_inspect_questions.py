@@ -140,6 +140,23 @@ def test_only_the_page_can_answer_and_only_agents_of_the_user_can_ask(inspector:
         assert client.post("/api/answer", json=said, headers={"Origin": "http://evil.example"}).status_code == 403
 
 
+def test_the_agent_asks_there(inspector: Inspector, world: CliProject) -> None:
+    hook = {"type": "command", "name": "deploys", "command": """echo '{"decision": "ask", "reason": "sure?"}'"""}
+    settings = {"enableHooks": True, "hooksConfig": {"profile": "full"}, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}
+    world.write(world.project_file, settings)
+    parts = [{"functionCall": {"name": "glob", "args": {"pattern": "*"}}}], [{"text": "Done."}]
+    answers = [
+        {"candidates": [{"content": {"role": "model", "parts": each}, "finishReason": "STOP"}]} for each in parts
+    ]
+    lines = [json.dumps({"method": "generateContent", "response": each}) for each in answers]
+    (world.root / "answers.jsonl").write_text("\n".join(lines))
+    options = ("-p", "deploy", "--replay", "answers.jsonl", "-o", "json", "--ask-in-inspector")
+    with world.start("run", *options) as process, inspector.client() as client:
+        assert answer(client, "once").status_code == 200
+        said = json.loads(process.communicate(timeout=DEADLINE)[0])
+    assert [(each["status"], each["asked"]) for each in said["tool_calls"]] == [("success", "approved")]
+
+
 def test_an_agent_that_ends_takes_its_question_with_it(inspector: Inspector) -> None:
     with inspector.client() as client:
         with agent():

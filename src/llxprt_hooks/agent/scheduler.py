@@ -62,6 +62,8 @@ class RequestedCall:
     result: ToolResult = field(default_factory=ToolResult)
     decided_by: str | None = None
     """The hooks that kept the call from running, or stopped the agent."""
+    asked: str | None = None
+    """What became of a hook's question about the call."""
 
     @property
     def blocked_by(self) -> str | None:
@@ -77,6 +79,7 @@ class RequestedCall:
             "args": self.args,
             "status": None if self.status is None else self.status.value,
             "result": self.result.llm_content,
+            **({"asked": self.asked} if self.asked else {}),
             **({"replaced": True} if self.result.replaced else {}),
         }
 
@@ -143,6 +146,7 @@ class Scheduler:
             status = CallStatus.CANCELLED if self._approval.interactive else CallStatus.ERROR
             return self._finish(call, status, hooked.not_run(ToolResult.failure(str(refused))))
         status = _status(result)
+        call.asked = hooked.answered
         call.decided_by = hook_names(result.decided_by)
         return self._finish(call, status, result)
 
@@ -166,7 +170,7 @@ class Scheduler:
         self, call: RequestedCall, tool: Tool, hooked: HookedToolCall, final_input: dict[str, Any]
     ) -> ToolResult:
         """Ask for approval and run the tool. Raises if the tool does not run, so that AfterTool does not fire."""
-        call.args = final_input
+        call.args, call.asked = final_input, hooked.answered
         request, workspace = self._request(tool, final_input), self._workspace
         if self._approval.needed(request) and not (hooked.is_approved and request.protected is None):
             self._enter(call, CallState.AWAITING_APPROVAL)

@@ -101,6 +101,7 @@ def test_where_nobody_can_be_asked_the_call_is_denied(project: AgentProject) -> 
     [only] = run.calls
     assert only["status"] == "blocked"
     assert only["result"] == "deploys need a yes (nobody could be asked: the program has no approver)"
+    assert only["asked"] == "nobody could be asked"
 
 
 def test_an_allow_answers_the_agent_s_own_question_but_not_for_protected_files(project: AgentProject) -> None:

@@ -62,7 +62,7 @@ class HookedToolCall:
     """
 
     __slots__ = (
-        "_config", "_output", "_plans", "_session", "_started", "approver", "input", "is_approved", "name",
+        "_config", "_output", "_plans", "_session", "_started", "answered", "approver", "input", "is_approved", "name",
         "tool_use_id",
     )  # fmt: skip
 
@@ -86,6 +86,8 @@ class HookedToolCall:
         """The framework's own way to ask a person, for a program without an approver."""
         self.is_approved = False
         """After ``before()``: whether a hook that acts, or a person that one asked, said that the tool may run."""
+        self.answered: Answered | None = None
+        """After ``before()``: what became of a hook's question; None if no hook asked."""
         self._config = config
         self._plans = plans
         self._session = session or Detached(restriction)
@@ -243,6 +245,7 @@ class HookedToolCall:
             report(Verdict(Answered.WAITING))
             raise
         report(verdict)
+        self.answered = verdict.answered
         self.is_approved = not verdict.answered.is_refusal
         if self.is_approved:
             return None
