@@ -68,6 +68,15 @@ class HookExecutionResult:
         """What the hook answered, whether it counts or not."""
         return self.output or self.observed
 
+    @property
+    def outcome(self) -> str:
+        """What the hook decided, in one word for statistics. ``failed`` is a failure that blocks nothing."""
+        if is_blocked(self.spec, self.output):
+            return "blocked"
+        if self.error is not None:
+            return "failed"
+        return _other_outcome(self.output, asked=is_asked(self.spec, self.output))
+
     def to_dict(self, text_limit: int | None = None) -> dict[str, Any]:
         """The run as plain data, with at most ``text_limit`` characters of stdout and of stderr."""
         return {
@@ -114,6 +123,16 @@ class AggregatedHookResult:
     def is_asked(self, event_name: HookEventName) -> bool:
         """Whether a person is asked about the event: a hook that acts wants it, and none refuses."""
         return is_asked(event_name.spec.acting, self.acting) and not self.is_blocked(event_name)
+
+    def outcome(self, event_name: HookEventName) -> str:
+        """What became of the event, in one word for statistics. ``refused`` is one that the engine can't handle."""
+        if self.is_blocked(event_name):
+            return "blocked"
+        if any(isinstance(error, HookStageError) for error in self.errors):
+            return "refused"
+        if self.errors and self.final_output is None:
+            return "failed"
+        return _other_outcome(self.final_output, asked=self.is_asked(event_name))
 
     def to_dict(self) -> dict[str, Any]:
         """The result under its names on the wire."""
@@ -170,6 +189,12 @@ def is_blocked(spec: EventSpec, output: DefaultHookOutput | None) -> bool:
 def is_asked(spec: EventSpec, output: DefaultHookOutput | None) -> bool:
     """Whether a person is asked: the output says so, and callers of this event do it (D-46)."""
     return spec.asks and output is not None and output.asks()
+
+
+def _other_outcome(output: DefaultHookOutput | None, *, asked: bool) -> str:
+    if output is not None and output.should_stop_execution():
+        return "stopped"
+    return "asked" if asked else "allowed"
 
 
 def is_refusal(output: DefaultHookOutput | None) -> bool:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from math import inf
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks._support.histogram import Histogram
-from llxprt_hooks.core.engine.results import AggregatedHookResult, HookStageError
 from llxprt_hooks.events import HookEventName
+
+if TYPE_CHECKING:
+    from llxprt_hooks.core.engine.results import AggregatedHookResult
 
 _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Seconds."""
 
-UNKNOWN: Final = "unknown"
+_UNKNOWN: Final = "unknown"
 
 
 class Metrics:
@@ -30,8 +32,9 @@ class Metrics:
 
     def count(self, event_name: object, result: AggregatedHookResult, seconds: float) -> None:
         """Count one event. Names that are not events count together, because anybody can invent some."""
-        event = event_name if isinstance(event_name, str) and event_name in tuple(HookEventName) else UNKNOWN
-        self._outcomes[event, outcome(event, result)] += 1
+        known = next((each for each in HookEventName if each == event_name), None)
+        event = known or _UNKNOWN
+        self._outcomes[event, result.outcome(known) if known else "refused"] += 1
         self._seconds.setdefault(event, Histogram(_BUCKETS)).add(seconds)
 
     def text(self) -> str:
@@ -55,17 +58,6 @@ class Metrics:
         yield from _head("reloads_total", "counter", "Attempts to read the settings again.")
         for word, number in sorted(self.reloads.items()):
             yield f'llxprt_hooks_reloads_total{{result="{word}"}} {number}'
-
-
-def outcome(event: str, result: AggregatedHookResult) -> str:
-    output = result.final_output
-    if event != UNKNOWN and result.is_blocked(HookEventName(event)):
-        return "blocked"
-    if output is not None and output.should_stop_execution():
-        return "stopped"
-    if any(isinstance(error, HookStageError) for error in result.errors):
-        return "refused"
-    return "failed" if result.errors and output is None else "allowed"
 
 
 def _head(name: str, kind: str, words: str) -> Iterator[str]:
