@@ -508,3 +508,30 @@ def test_the_schema_accepts_what_the_command_accepts_and_nothing_else(guarded: C
         if text != '{"event": }' and not any(word in text for word in ('"tool"', "tool_input", "hook_event", '"("'))
     ]
     assert [text for text in bad if validator.is_valid(json.loads(text))] == []
+
+
+@pytest.mark.parametrize(
+    ("tests", "untested"),
+    [
+        ([a_test(event="AfterTool", hook="note")], ["no test runs it"]),
+        ([a_test()], ["no test in which it refuses anything"]),
+        ([a_test(input=SECRET, expect={"decision": "block"})], ["no test in which it lets anything pass"]),
+        ([a_test(), a_test(input=SECRET, expect={"decision": "block"})], []),
+        ([a_test(), a_test(input=SECRET, expect={"decision": "allow"})], ["no test in which it refuses anything"]),
+    ],
+)
+def test_coverage_lists_what_no_passing_test_has_seen(
+    world: CliProject, call: Call, tests: list[dict[str, Any]], untested: list[str]
+) -> None:
+    world.configure(
+        BeforeTool={"name": "guard", "command": GUARD}, AfterTool={"name": "note", "command": "cat > /dev/null"}
+    )
+    world.write(FILE, json.dumps(tests))
+
+    guard, note = results(call)["coverage"]
+
+    assert (guard["hook"], guard["event"], guard["untested"]) == ("guard", "BeforeTool", untested)
+    assert note["untested"] == ([] if tests[0]["event"] == "AfterTool" else ["no test runs it"])
+    shown = call("test", "--coverage").stdout
+    assert f"{2 - bool(untested) - bool(note['untested'])} of 2 hooks tested both ways" in shown
+    assert all(phrase in shown for phrase in untested)

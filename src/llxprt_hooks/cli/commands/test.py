@@ -15,6 +15,7 @@ from llxprt_hooks.cli.options import dialect_options, directory_option, json_opt
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.fire import LoadedHooks
+from llxprt_hooks.commands.test.coverage import HookCoverage, coverage
 from llxprt_hooks.commands.test.files import SUFFIX, HookTestFileError, find_tests, project_tests, read_tests, recorded
 from llxprt_hooks.commands.test.run import HookTest, TestResult, run_test
 from llxprt_hooks.settings import write_atomically
@@ -31,9 +32,12 @@ if TYPE_CHECKING:
 @json_option
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Also write JUnit XML.")
 @click.option("--update", is_flag=True, help="Write what hooks decide now to the test files, as the expected result.")
+@click.option("--coverage", "shows_coverage", is_flag=True, help="Also list what no test of a hook has seen.")
 @dialect_options
 @directory_option
-def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: bool, directory: str) -> int:
+def command(
+    paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: bool, shows_coverage: bool, directory: str
+) -> int:
     """Run the tests for hooks: files that end in .hooktest.json.
 
     Each test fires an event at the hooks of the project, for real, and compares their decision with the expected
@@ -52,6 +56,9 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
     A decision is block (or deny), stop, ask, allow, or none: no hook has an opinion. "hook" is the name of the only
     hook to run. "env" sets environment variables. It works only in approved files, such as those below .llxprt.
 
+    With --coverage, the command also lists the hooks that no test runs, and those that were never seen to refuse
+    anything, or to let anything pass. Only tests that passed count.
+
     Exit status: 0 if all tests passed; 1 if a test failed, a file is broken, or there are no tests; 64 for wrong usage.
 
     \b
@@ -69,10 +76,13 @@ def command(paths: tuple[Path, ...], as_json: bool, junit: Path | None, update: 
         raise click.ClickException(f"there are no tests: no file ends in {SUFFIX} in {where}")
     tests, broken = _read(files)
     results = asyncio.run(_run(hooks, tests))
+    reached = coverage(hooks, results)
     if as_json:
-        _print_json(results, broken)
+        _print_json(results, broken, reached)
     else:
         _print_results(results, broken, update=update)
+        if shows_coverage:
+            _print_coverage(reached)
         settings = hooks.config.settings
         for warning in (*hooks.registry.problems, *settings.warnings) if settings else ():
             print_wrapped(stderr_console(), (str(warning), "yellow"))
@@ -100,7 +110,7 @@ async def _run(hooks: LoadedHooks, tests: Sequence[HookTest]) -> list[TestResult
     return [await run_test(hooks, test) for test in tests]
 
 
-def _print_json(results: Sequence[TestResult], broken: Sequence[Problem]) -> None:
+def _print_json(results: Sequence[TestResult], broken: Sequence[Problem], reached: Sequence[HookCoverage]) -> None:
     passed = sum(result.passed for result in results)
     print_json(
         {
@@ -108,8 +118,19 @@ def _print_json(results: Sequence[TestResult], broken: Sequence[Problem]) -> Non
             "failed": len(results) - passed,
             "errors": [str(problem) for problem in broken],
             "tests": [result.to_dict() for result in results],
+            "coverage": [each.to_dict() for each in reached],
         }
     )
+
+
+def _print_coverage(reached: Sequence[HookCoverage]) -> None:
+    console = stdout_console()
+    complete = sum(not each.untested for each in reached)
+    print_line(console)
+    print_line(console, (f"{complete} of {len(reached)} {plural(len(reached), 'hook')} tested both ways", "bold"))
+    for each in reached:
+        if each.untested:
+            print_wrapped(console, f"  {one_line(each.hook)} ({each.event}): {' and '.join(each.untested)}")
 
 
 def _print_results(results: Sequence[TestResult], broken: Sequence[Problem], *, update: bool) -> None:

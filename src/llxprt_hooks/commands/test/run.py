@@ -146,9 +146,15 @@ class TestRun:
     outcome: Outcome
     failures: list[str]
     """Why the outcome means nothing: no hook ran, or one failed."""
-    hooks: list[str]
+    decisions: list[tuple[str, str]]
+    """Each hook that ran, and what it decided, in one word."""
     duration: float
     """Milliseconds."""
+
+    @property
+    def hooks(self) -> list[str]:
+        """The hooks that ran."""
+        return [hook for hook, _ in self.decisions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +257,8 @@ async def fire_for_test(
         trial = await chosen.fire(event, hook_input)
     duration = (time.perf_counter() - started) * 1000
     failures = [*_failures(trial), *([] if trial.running else [why_no_hook_ran(trial, hook)])]
-    return TestRun(Outcome.of(trial), failures, [result.hook_config.identity for result in trial.results], duration)
+    decisions = [(result.hook_config.identity, result.outcome) for result in trial.results]
+    return TestRun(Outcome.of(trial), failures, decisions, duration)
 
 
 def is_file_name(name: str) -> bool:
