@@ -89,6 +89,18 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.engine.system import HookSystem as HookSystem
     from llxprt_hooks.core.engine.system import HookSystemNotInitializedError as HookSystemNotInitializedError
     from llxprt_hooks.core.engine.system import HookSystemStatus as HookSystemStatus
+    from llxprt_hooks.core.protocol.inputs import AfterAgentInput as AfterAgentInput
+    from llxprt_hooks.core.protocol.inputs import AfterModelInput as AfterModelInput
+    from llxprt_hooks.core.protocol.inputs import AfterToolInput as AfterToolInput
+    from llxprt_hooks.core.protocol.inputs import BeforeAgentInput as BeforeAgentInput
+    from llxprt_hooks.core.protocol.inputs import BeforeModelInput as BeforeModelInput
+    from llxprt_hooks.core.protocol.inputs import BeforeToolInput as BeforeToolInput
+    from llxprt_hooks.core.protocol.inputs import BeforeToolSelectionInput as BeforeToolSelectionInput
+    from llxprt_hooks.core.protocol.inputs import HookInput as HookInput
+    from llxprt_hooks.core.protocol.inputs import NotificationInput as NotificationInput
+    from llxprt_hooks.core.protocol.inputs import PreCompressInput as PreCompressInput
+    from llxprt_hooks.core.protocol.inputs import SessionEndInput as SessionEndInput
+    from llxprt_hooks.core.protocol.inputs import SessionStartInput as SessionStartInput
     from llxprt_hooks.core.protocol.model_outputs import AfterModelHookOutput as AfterModelHookOutput
     from llxprt_hooks.core.protocol.model_outputs import BeforeModelHookOutput as BeforeModelHookOutput
     from llxprt_hooks.core.protocol.model_outputs import BeforeToolSelectionHookOutput as BeforeToolSelectionHookOutput
@@ -161,6 +173,9 @@ _EXPORTS = {
     "hooks": "Hooks SyncHooks",
     "model.conversation": "Turn",
     "model.format": "GenerateContentParameters HookFormat TranslationError",
+    "core.protocol.inputs": "AfterAgentInput AfterModelInput AfterToolInput BeforeAgentInput BeforeModelInput "
+    "BeforeToolInput BeforeToolSelectionInput HookInput NotificationInput PreCompressInput SessionEndInput "
+    "SessionStartInput",
     "core.protocol.model_outputs": "AfterModelHookOutput BeforeModelHookOutput BeforeToolSelectionHookOutput "
     "create_hook_output",
     "model.restriction": "Restriction",

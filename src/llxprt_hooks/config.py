@@ -49,6 +49,28 @@ _GONE = (
 )
 
 
+class ConfigFields(TypedDict, total=False):
+    """The keyword arguments of ``Config``."""
+
+    session_id: str | None
+    working_dir: str | os.PathLike[str] | None
+    enable_hooks: bool | None
+    hooks: Mapping[str, Any] | None
+    extensions: Iterable[Extension]
+    disabled_hooks: Iterable[str]
+    message_bus: MessageBus | None
+    transcript_path: str | os.PathLike[str]
+    translator: TranslatorChoice
+    observer: HookObserver | None
+    output_limit: int
+    max_processes: int
+    profile: str
+    approver: Approver | None
+    max_continuations: int
+    metadata: Mapping[str, Any] | None
+    dialect: str
+
+
 class LoadOptions(TypedDict, total=False):
     """The keyword arguments of ``Config.load``, which ``Hooks.load`` and the ``load`` of every integration take too."""
 
@@ -359,3 +381,12 @@ def _disabled_names(hooks: Mapping[str, Any]) -> list[str]:
     """Return the hooks that a ``hooks`` object disables itself, as in settings files."""
     names = hooks.get("disabled")
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def configured(config: Config | None, fields: ConfigFields) -> Config:
+    """Return the configuration that a program passes, or makes of keyword arguments: then ``hooks`` enables hooks."""
+    if config is None:
+        return Config(**{"enable_hooks": True, **fields} if fields.get("hooks") is not None else fields)
+    if fields:
+        raise TypeError(f"`{min(fields)}` is part of the configuration: pass it to Config(…)")
+    return config

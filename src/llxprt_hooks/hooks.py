@@ -19,7 +19,7 @@ from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypedDict, TypeVar, Unpack, overload
 
 from llxprt_hooks._support.awaitables import resolve
-from llxprt_hooks.config import Config, LoadOptions
+from llxprt_hooks.config import Config, ConfigFields, LoadOptions, configured
 from llxprt_hooks.core import loops
 from llxprt_hooks.core.calls.lifecycle import observe_detached, settle
 from llxprt_hooks.core.calls.lookup import NO_PLANS, has_hooks_for, tool_plans
@@ -111,11 +111,12 @@ class HookSession(Session):
 class Hooks:
     """The hooks of a configuration, around tools and models, for callers with any event loop.
 
-    ``sync`` has the same operations for callers without one.
+    Pass a ``Config``, or its keyword arguments: then hooks are enabled if ``hooks`` is given. ``sync`` has the same
+    operations for callers without an event loop.
     """
 
-    def __init__(self, config: Config | None = None) -> None:
-        self.config = Config() if config is None else config
+    def __init__(self, config: Config | None = None, **config_fields: Unpack[ConfigFields]) -> None:
+        self.config = configured(config, config_fields)
         if not self.config.enable_hooks:
             self.config.get_hook_system()  # warns if hooks were configured but never enabled
 

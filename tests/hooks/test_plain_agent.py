@@ -915,3 +915,16 @@ async def test_functions_of_a_watching_event_run_on_the_callers_loop() -> None:
 def test_a_wrong_event_raises(event: str, fields: Any, problem: str) -> None:
     with pytest.raises(TypeError, match=problem):
         Hooks().observe(event, **fields)
+
+
+@pytest.mark.parametrize(("switch", "blocks"), [({}, True), ({"enable_hooks": False}, False)])
+def test_hooks_from_a_program_run_unless_it_disables_them(switch: dict[str, bool], blocks: bool) -> None:
+    group = {"hooks": [{"type": "command", "command": "echo no >&2; exit 2"}]}
+    hooks = Hooks(hooks={"BeforeTool": [group]}, **switch)  # type: ignore[arg-type]
+
+    assert (hooks.sync.run_tool("glob", {}, lambda arguments: "ran").llm_content == "no") is blocks
+
+
+def test_a_configuration_and_its_arguments_exclude_each_other() -> None:
+    with pytest.raises(TypeError, match="`session_id` is part of the configuration"):
+        Hooks(Config(), session_id="s1")

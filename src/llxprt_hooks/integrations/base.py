@@ -13,14 +13,14 @@ An integration whose framework has a base class of its own inherits from both.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, Unpack, cast
 
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import missing_extra
-from llxprt_hooks.config import Config, LoadOptions
+from llxprt_hooks.config import Config, ConfigFields, LoadOptions, configured
 from llxprt_hooks.core.calls.lookup import NO_PLANS, ModelPlans, model_plans, plan_for, tool_plans
 from llxprt_hooks.core.calls.tool import ToolNotRun
 from llxprt_hooks.core.protocol.tool_result import ToolResult
@@ -33,10 +33,7 @@ from llxprt_hooks.model import AnyTranslator, TranslatorChoice, resolve_translat
 if TYPE_CHECKING:
     from llxprt_hooks.core.calls.approval import Approver
     from llxprt_hooks.core.calls.model_call import ModelCallResult
-    from llxprt_hooks.core.engine.messages import MessageBus
-    from llxprt_hooks.core.engine.observer import HookObserver
     from llxprt_hooks.core.engine.session import Session
-    from llxprt_hooks.settings import Extension
 
 log = debug_logger("integrations")
 
@@ -44,25 +41,6 @@ _NO_HOOKS = (
     "%s was made without a configuration and without hooks, so no settings are read: only hooks that you register with "
     "`.hooks.on(…)` run. Use `.load(…)` to read the settings files, or pass `Config()` if this is what you want"
 )
-
-
-class ConfigFields(TypedDict, total=False):
-    """The keyword arguments of ``Config``."""
-
-    session_id: str | None
-    working_dir: str | os.PathLike[str] | None
-    enable_hooks: bool | None
-    hooks: Mapping[str, Any] | None
-    extensions: Iterable[Extension]
-    disabled_hooks: Iterable[str]
-    message_bus: MessageBus | None
-    transcript_path: str | os.PathLike[str]
-    translator: TranslatorChoice
-    observer: HookObserver | None
-    output_limit: int
-    max_processes: int
-    profile: str
-    approver: Approver | None
 
 
 class Integration:
@@ -88,14 +66,9 @@ class Integration:
         aliases: Mapping[str, str] | None = None,
         **config_fields: Unpack[ConfigFields],
     ) -> None:
-        if config is None:
-            if not config_fields:
-                log.warning(_NO_HOOKS, type(self).__name__)
-            if config_fields.get("hooks") is not None:
-                config_fields.setdefault("enable_hooks", True)
-            config = Config(**config_fields)
-        elif config_fields:
-            raise TypeError(f"`{min(config_fields)}` is part of the configuration: pass it to Config(…)")
+        if config is None and not config_fields:
+            log.warning(_NO_HOOKS, type(self).__name__)
+        config = configured(config, config_fields)
         require_supported(config.required, self.unsupported)
         self.hooks = Hooks(config)
         self._aliases = dict(aliases or {})

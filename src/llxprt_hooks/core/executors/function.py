@@ -21,7 +21,7 @@ from llxprt_hooks.core.engine.session import HookedSession, hooked_session
 from llxprt_hooks.core.executors.base import Executor, HookRun
 from llxprt_hooks.core.protocol.replies import Reply
 
-HookFunction: TypeAlias = Callable[[dict[str, Any]], Reply | Awaitable[Reply | None] | None]
+HookFunction: TypeAlias = Callable[[Any], Reply | Awaitable[Reply | None] | None]
 """Takes the payload of an event, and returns an output in the format of scripts, or None for no opinion."""
 
 

@@ -31,22 +31,26 @@ class HookInput(TypedDict):
 class BeforeToolInput(HookInput):
     tool_name: str
     tool_input: Mapping[str, Any]
+    tool_use_id: NotRequired[str]
 
 
 class AfterToolInput(BeforeToolInput):
-    tool_response: Mapping[str, Any] | ToolResult
+    tool_response: Any
+    """A mapping in the payload of a hook; a program may also pass a ``ToolResult``."""
+    duration_ms: NotRequired[float]
 
 
 class BeforeModelInput(HookInput):
-    llm_request: object
+    llm_request: Any
+    """In the payload of a hook, a mapping in hook format; a program may also pass an object of an SDK."""
 
 
 class AfterModelInput(BeforeModelInput):
-    llm_response: object
+    llm_response: Any
 
 
 class BeforeToolSelectionInput(HookInput):
-    llm_request: object
+    llm_request: Any
 
 
 class BeforeAgentInput(HookInput):
