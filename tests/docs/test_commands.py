@@ -105,6 +105,7 @@ PRINTING: dict[str, tuple[str, ...]] = {
     "doctor": ("doctor", "--json"),
     "test": ("test", "--json", "tests.hooktest.json"),
     "backtest": ("backtest", "--json", "--settings", "stricter.json", "--only", "broken"),
+    "prove": ("prove", "--json", "--timeout", "1", "--", "false"),
     "validate": ("validate", "--json"),
     "log": ("log", "--json"),
     "stats": ("stats", "--json"),

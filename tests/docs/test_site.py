@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import llxprt_hooks
+import llxprt_hooks.testing
 from tests.docs.pages import PAGES, ROOT, SITE_ONLY
 
 
@@ -95,7 +96,7 @@ def test_every_link_leads_somewhere(html: dict[Path, Seen]) -> None:
 
 def test_the_reference_has_every_public_name(site: Path, html: dict[Path, Seen]) -> None:
     expected = {f"llxprt_hooks.{name}" for name in llxprt_hooks.__all__}
-    expected |= {"llxprt_hooks.testing.check_translator", "llxprt_hooks.testing.Sample"}
+    expected |= {f"llxprt_hooks.testing.{name}" for name in llxprt_hooks.testing.__all__}
     assert expected - html[site / "api.html"].anchors == set()
     of_the_page = {f"api.html#llxprt_hooks.{name}" for name in llxprt_hooks.__all__}
     assert of_the_page - set(html[site / "python-api.html"].links) == set()

@@ -44,6 +44,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "doctor": "Check that hooks work on this machine.",
         "test": "Run the tests for hooks.",
         "backtest": "Replay recorded events against changed hooks.",
+        "prove": "Show which tool calls of an agent hooks guard.",
     },
     "Observe": {
         "log": "Show which hooks ran and what they decided.",

@@ -1,0 +1,10 @@
+"""Checks for programs that use llxprt-hooks, and for extensions of it.
+
+``prove`` drives an agent with a scripted model, and shows which of its tool calls hooks guard. ``check_translator``
+tests a translator against the common contract.
+"""
+
+from llxprt_hooks.testing.proof import Scene, Verdict, prove
+from llxprt_hooks.testing.translators import Sample, check_translator
+
+__all__ = ["Sample", "Scene", "Verdict", "check_translator", "prove"]

@@ -1,0 +1,104 @@
+"""A model on this machine that calls tools by a script, over the APIs of OpenAI, Anthropic and Gemini."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from typing import Any, NamedTuple
+
+from llxprt_hooks.testing.model_apis import Call, Json, api_of, sample, written
+
+Step = Callable[[int, Sequence[str]], Sequence[str]]
+"""The tools that the model calls next, given how often it has called any, and which tools it is offered."""
+
+
+class Dialogue(NamedTuple):
+    """What a model and an agent said to each other."""
+
+    calls: list[Call]
+    results: dict[str, str]
+    """What the agent sent back, by the id of the call."""
+    requests: list[str]
+    """The bodies of its requests."""
+
+
+class ScriptedModel:
+    """Answers each request with the calls of a script, and then with a text."""
+
+    def __init__(self) -> None:
+        model = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                self._send("application/json", b'{"object": "list", "data": [], "models": []}')
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length") or 0))
+                self._send(*model._answer(self.path.partition("?")[0], body))
+
+            def _send(self, kind: str, body: bytes) -> None:
+                self.send_response(200)
+                self.send_header("content-type", kind)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._http.server_port}"
+        self._lock = threading.Lock()
+        self._numbers = count(1)
+        self.play(lambda step, tools: ())
+
+    def play(self, step: Step, *, text: str = "") -> Dialogue:
+        """Begin a new dialogue, in which the model follows a script, with a text before each call."""
+        with self._lock:
+            self._step, self._text = step, text
+            self._turns: dict[str, int] = {}
+            self._dialogue = Dialogue([], {}, [])
+            return self._dialogue
+
+    @contextmanager
+    def running(self) -> Iterator[ScriptedModel]:
+        thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._http.shutdown()
+            self._http.server_close()
+            thread.join()
+
+    def _answer(self, path: str, body: bytes) -> tuple[str, bytes]:
+        api = api_of(path)
+        try:
+            request: Json = json.loads(body or b"{}")
+        except ValueError:
+            request = {}
+        if api is None or not isinstance(request, dict):
+            return "application/json", b'{"object": "list", "data": [], "input_tokens": 1, "totalTokens": 1}'
+        with self._lock:
+            dialogue = self._dialogue
+            dialogue.requests.append(body.decode("utf-8", "replace"))
+            dialogue.results.update({result.id: result.text for result in api.results(request)})
+            turn = self._turns.get(str(request.get("previous_response_id")), 0) + api.turns(request)
+            schemas = dict(api.tools(request))
+            calls = [
+                Call(f"call_{next(self._numbers)}", name, sample(schemas[name]))
+                for name in self._step(turn, list(schemas))
+                if name in schemas
+            ]
+            dialogue.calls.extend(calls)
+            response = api.answer(self._text if calls else "done", calls)
+            response["id"] = f"resp_{next(self._numbers)}"
+            self._turns[response["id"]] = turn + bool(calls)
+        return written(api, path, request, response)
