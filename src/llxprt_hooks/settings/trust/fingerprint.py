@@ -72,7 +72,8 @@ def _foreign_commands(dialects: object) -> Iterator[HookCommand]:
                 config, folder = each.config, each.config.foreign.folder if each.config.foreign else ""
                 written = dict(_written(hooks, each.path))
                 kind = written.get("type", _USUAL_TYPE)
-                declared, described = fields_of_type(kind), config.executor.described if kind != _USUAL_TYPE else ("type",)
+                declared = fields_of_type(kind)
+                described = ("type",) if kind == _USUAL_TYPE else config.executor.described
                 details = {
                     key: _shown(declared.get(key), value)
                     for key, value in written.items()
