@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -50,6 +50,65 @@ def test_an_integration_loads_settings_files(tmp_path: Path, monkeypatch: pytest
     assert loaded.hooks.has_hooks_for("PreCompress")
     assert loaded.hook_name("shell") == "run_shell_command"
     assert loaded.hook_name("glob") == "glob"
+
+
+# Who asks.
+
+
+def test_fixed_metadata_is_part_of_the_configuration(tmp_path: Path) -> None:
+    assert Integration(metadata={"team": "a"}).hooks.config.metadata == {"team": "a"}
+    assert Integration.load(tmp_path, metadata={"team": "a"}).hooks.config.metadata == {"team": "a"}
+    with pytest.raises(TypeError, match="`metadata` is part of the configuration"):
+        Integration(Config(), metadata={"team": "a"})
+
+
+async def _nobody(context: Any) -> Any:
+    return {}
+
+
+@pytest.mark.parametrize("wrong", [_nobody, "ada", 7], ids=str)
+def test_metadata_is_a_mapping_true_or_a_function(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="`metadata` must"):
+        Integration(metadata=wrong)
+
+
+FAILURES: dict[str, Callable[[Any], Any]] = {
+    "ZeroDivisionError": lambda context: 1 / 0,
+    "must be a mapping, found list": lambda context: ["ada"],
+    "must be a JSON value, found object": lambda context: {"user": object()},
+}
+
+
+@pytest.mark.parametrize("said", FAILURES)
+@pytest.mark.parametrize("acts", [False, True], ids=["standard", "full"])
+async def test_what_hooks_could_block_is_blocked_if_nobody_knows_who_asks(
+    said: str, acts: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Before a tool there is a guard. After it, the standard profile can block nothing, so that hooks see the event."""
+    integration = Integration(Config(profile="full" if acts else "standard"), metadata=FAILURES[said])
+    seen: list[Any] = []
+    integration.hooks.on("AfterTool", seen.append)
+    ran: list[Any] = []
+    with integration.asked_by("a request"):
+        result = await integration.hooks.run_tool("search", {}, ran.append)
+        assert (len(ran), result.error is None) == (1, not acts)
+        assert [payload.get("metadata") for payload in seen] == ([] if acts else [None])
+        integration.hooks.on("BeforeTool", seen.append)
+        result = await integration.hooks.run_tool("search", {}, ran.append)
+    assert len(ran) == 1
+    assert result.error is not None
+    assert said in result.error["message"]
+    assert said in caplog.text
+
+
+async def test_what_the_program_says_wins_over_the_framework() -> None:
+    config = Config(metadata={"tenant": "shop", "region": "eu"})
+    integration = Integration(config, metadata=lambda context: dict.fromkeys(("tenant", "region", "user"), context))
+    seen: list[Any] = []
+    integration.hooks.on("BeforeTool", lambda payload: seen.append(payload["metadata"]))
+    with integration.hooks.session("s", metadata={"region": "us"}), integration.asked_by("claimed"):
+        await integration.hooks.run_tool("search", {}, str)
+    assert seen == [{"tenant": "shop", "region": "us", "user": "claimed"}]
 
 
 def test_hooks_that_will_never_run_are_reported_once(caplog: pytest.LogCaptureFixture) -> None:

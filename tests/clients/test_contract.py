@@ -29,6 +29,8 @@ from tests.integrations.contract import (
     calls_of,
     check,
     check_declarations,
+    known_in_model_calls,
+    nobody_is_asked,
     ran_normally,
 )
 from tests.support.api_server import APIServer
@@ -69,6 +71,8 @@ def _not_set(scenario: Scenario, outcome: Outcome) -> None:
 PARTIAL: dict[str, Check] = {
     "after_tool_suppresses": lambda scenario, outcome: ran_normally(outcome),
     "after_model_suppresses": _answered,
+    "who_asks": known_in_model_calls,
+    "who_asks_is_unknown": nobody_is_asked,
 }
 
 
@@ -157,7 +161,9 @@ class OpenAIDriver(ClientDriver):
     API: ClassVar[str]
 
     def load(self, scenario: Scenario) -> OpenAIHooks:
-        return OpenAIHooks.load(scenario.project.root, aliases=scenario.aliases, approver=scenario.approver)
+        return OpenAIHooks.load(
+            scenario.project.root, aliases=scenario.aliases, approver=scenario.approver, metadata=scenario.metadata
+        )
 
     def client(self, server: APIServer) -> Any:
         kind: Any = openai.AsyncOpenAI if self.is_async else openai.OpenAI
@@ -182,7 +188,8 @@ class ChatDriver(ChatTexts, OpenAIDriver):
     def ask(self, client: Any, scenario: Scenario, history: list[Any], *, stream: bool) -> Any:
         tools = [{"type": "function", "function": {"name": name}} for name in sorted(TOOL_NAMES)]
         messages = [{"role": "system", "content": scenario.system_prompt}, *history]
-        return client.chat.completions.create(model="model-1", messages=messages, tools=tools, stream=stream)
+        about = {"user": scenario.asked_by} if scenario.asked_by else {}
+        return client.chat.completions.create(model="model-1", messages=messages, tools=tools, stream=stream, **about)
 
     def run_tools(self, hooks: OpenAIHooks, response: Any, functions: dict[str, Any]) -> Any:
         run: Any = hooks.arun_tool_calls if self.is_async else hooks.run_tool_calls
@@ -216,8 +223,9 @@ class ResponsesDriver(ResponsesTexts, OpenAIDriver):
 
     def ask(self, client: Any, scenario: Scenario, history: list[Any], *, stream: bool) -> Any:
         tools = [{"type": "function", "name": name} for name in sorted(TOOL_NAMES)]
+        about = {"metadata": {"user": scenario.asked_by}} if scenario.asked_by else {}
         return client.responses.create(
-            model="model-1", instructions=scenario.system_prompt, input=history, tools=tools, stream=stream
+            model="model-1", instructions=scenario.system_prompt, input=history, tools=tools, stream=stream, **about
         )
 
     def run_tools(self, hooks: OpenAIHooks, response: Any, functions: dict[str, Any]) -> Any:
@@ -251,7 +259,9 @@ class MessagesDriver(MessagesTexts, ClientDriver):
     partial: ClassVar[Mapping[str, Check]] = {**PARTIAL, "before_model_changes_settings": _not_set}
 
     def load(self, scenario: Scenario) -> AnthropicHooks:
-        return AnthropicHooks.load(scenario.project.root, aliases=scenario.aliases, approver=scenario.approver)
+        return AnthropicHooks.load(
+            scenario.project.root, aliases=scenario.aliases, approver=scenario.approver, metadata=scenario.metadata
+        )
 
     def client(self, server: APIServer) -> Any:
         kind: Any = anthropic.AsyncAnthropic if self.is_async else anthropic.Anthropic
@@ -260,7 +270,8 @@ class MessagesDriver(MessagesTexts, ClientDriver):
     def ask(self, client: Any, scenario: Scenario, history: list[Any], *, stream: bool) -> Any:
         tools = [{"name": name, "input_schema": {"type": "object"}} for name in sorted(TOOL_NAMES)]
         options: Any = {"system": scenario.system_prompt, "messages": history, "tools": tools, "stream": stream}
-        return client.messages.create(model="model-1", max_tokens=100, **options)
+        about = {"metadata": {"user_id": scenario.asked_by}} if scenario.asked_by else {}
+        return client.messages.create(model="model-1", max_tokens=100, **options, **about)
 
     def joined(self, events: list[Any]) -> Any:
         wire = resolve_translator("anthropic-messages").wire

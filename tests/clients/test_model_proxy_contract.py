@@ -94,6 +94,8 @@ PARTIAL: dict[str, Check] = {
     "selection_holds_for_names": _call_is_text,
     "selection_holds_for_none": _answer_is_text,
     "after_model_suppresses": clients.PARTIAL["after_model_suppresses"],
+    "who_asks": clients.PARTIAL["who_asks"],
+    "who_asks_is_unknown": clients.PARTIAL["who_asks_is_unknown"],
 }
 
 
@@ -104,7 +106,8 @@ class _Proxied(clients.ClientDriver):
 
     async def _run(self, scenario: Scenario, server: APIServer) -> Outcome:
         hooks = Hooks.load(scenario.project.root)
-        async with serving(hooks, upstreams([server.url], {})) as running:
+        client_metadata = scenario.metadata is True
+        async with serving(hooks, upstreams([server.url], {}), client_metadata=client_metadata) as running:
             base: Any = SimpleNamespace(url=running.base_urls[self.VARIABLE].removesuffix("/v1"))
             headers = {"x-llxprt-session-id": scenario.session_id}
             client = self.client(base).with_options(default_headers=headers)

@@ -120,6 +120,10 @@ class Scenario:
     tools: Tools = field(default_factory=Tools)
     approver: Approver | None = None
     """Whom the program lets decide where a hook asks."""
+    asked_by: str | None = None
+    """The user, where the framework has a place for one."""
+    metadata: Any = None
+    """How the integration gets to know who asks."""
 
     def turn(self, number: int) -> Turn:
         """Return the answer to a request, counted from 0."""
@@ -1149,6 +1153,47 @@ def session_ids(project: Project) -> Row:
     yield Scenario(project=project, turns=[NOTE], session_id="conversation-B")
     ids = [payload["session_id"] for payload in project.payloads()]
     assert ids == ["conversation-A"] * count + ["conversation-B"] * count
+
+
+def _about_whom(project: Project) -> dict[str, str]:
+    """Return what payloads have about who asks, as text, by event."""
+    payloads = project.payloads()
+    return {payload["hook_event_name"]: str(payload.get("metadata", "")) for payload in payloads}
+
+
+@effect
+def who_asks(project: Project) -> Row:
+    """Hooks get to know the user from the framework, where the program wants that."""
+    project.configure(**dict.fromkeys(("BeforeTool", "AfterTool", "BeforeModel", "AfterModel"), project.hook()))
+    yield Scenario(project=project, turns=[NOTE, "done"], asked_by="ada", metadata=True)
+    shown = _about_whom(project)
+    assert {"BeforeTool", "AfterTool"} <= shown.keys()
+    assert all("ada" in about for about in shown.values()), shown
+
+
+def known_in_model_calls(scenario: Scenario, outcome: Outcome) -> None:
+    """Who asks is part of a model request: tools, which the program runs itself, have what its session says."""
+    shown = _about_whom(scenario.project)
+    assert ["ada" in shown[event] for event in ("BeforeModel", "AfterModel")] == [True, True]
+
+
+def _nobody(context: Any) -> Any:
+    raise LookupError("no tenant")
+
+
+@effect
+def who_asks_is_unknown(project: Project) -> Row:
+    """A guard must not run without what it was to be told."""
+    project.configure(BeforeTool=project.hook(), AfterTool=project.hook())
+    was_blocked((yield Scenario(project=project, turns=[NOTE, "done"], metadata=_nobody)), "no tenant")
+    assert project.payloads() == []
+    ran_normally((yield Scenario(project=project, turns=[NOTE, "done"], asked_by="ada")))
+    assert set(_about_whom(project).values()) == {""}
+
+
+def nobody_is_asked(scenario: Scenario, outcome: Outcome) -> None:
+    """The program has no function that could fail."""
+    ran_normally(outcome)
 
 
 @effect

@@ -6,19 +6,21 @@ import asyncio
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from llxprt_hooks import Hooks, ToolResult
 from llxprt_hooks.model.registry import resolve_translator
 from tests.integrations.contract import (
     TOOL_NAMES,
     Call,
+    Check,
     Driver,
     Outcome,
     Request,
     Scenario,
     Turn,
     calls_of,
+    nobody_is_asked,
     pieces_of,
 )
 
@@ -30,6 +32,7 @@ class HooksDriver(Driver):
     """An agent loop around ``Hooks``."""
 
     acts = True
+    partial: ClassVar[Mapping[str, Check]] = {"who_asks_is_unknown": nobody_is_asked}
 
     def run(self, scenario: Scenario) -> Outcome:
         return asyncio.run(_Conversation(scenario).run())
@@ -39,6 +42,7 @@ class SyncHooksDriver(Driver):
     """The same around ``Hooks.sync``; calls of one answer run in threads."""
 
     acts = True
+    partial: ClassVar[Mapping[str, Check]] = HooksDriver.partial
 
     def run(self, scenario: Scenario) -> Outcome:
         return asyncio.run(_SyncConversation(scenario).run())
@@ -56,7 +60,8 @@ class _Conversation:
 
     async def run(self) -> Outcome:
         scenario, outcome = self.scenario, self.outcome
-        with self.hooks.session(scenario.session_id) as session:
+        about = {"user": scenario.asked_by} if scenario.metadata is True else None
+        with self.hooks.session(scenario.session_id, metadata=about) as session:
             start = await self.hooks.before_turn(scenario.prompt)
             outcome.text, outcome.stop_reason = start.reason or "", start.stop_reason
             asked, sent = scenario.prompt, None if start.reason else start.prompt

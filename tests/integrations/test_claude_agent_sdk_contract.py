@@ -197,7 +197,10 @@ class ClaudeDriver(Driver):
         )
         aliases = {PREFIX + name: scenario.aliases.get(name, name) for name in names}
         config = Config.load(scenario.project.root, approver=scenario.approver)
-        async with hooked(options, config, aliases=aliases) as options, ClaudeSDKClient(options) as client:
+        # The SDK has no place for a user: a function of the program knows it.
+        metadata = scenario.metadata is True and (lambda given: {"user": scenario.asked_by, "in": given["session_id"]})
+        hooking = hooked(options, config, aliases=aliases, metadata=metadata or scenario.metadata)
+        async with hooking as options, ClaudeSDKClient(options) as client:
             await self._converse(client, scenario.prompt, outcome)
             if scenario.compress:
                 await self._converse(client, "/compact", Outcome())

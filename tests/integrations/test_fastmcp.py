@@ -32,14 +32,18 @@ class FastMcpDriver(McpDriver):
         return asyncio.run(self._run(scenario))
 
     async def _run(self, scenario: Scenario) -> Outcome:
-        middleware = HooksMiddleware.load(scenario.project.root, aliases=scenario.aliases, approver=scenario.approver)
+        middleware = HooksMiddleware.load(
+            scenario.project.root, aliases=scenario.aliases, approver=scenario.approver, metadata=scenario.metadata
+        )
         async with Client(server_of(scenario.tools, middleware)) as client:
-            return await self.run_calls(scenario, calling(client))
+            return await self.run_calls(scenario, calling(client, scenario.asked_by))
 
 
-def calling(client: Client[Any]) -> CallTool:
+def calling(client: Client[Any], user: str | None = None) -> CallTool:
+    meta = {"user": user} if user else None
+
     async def call(name: str, arguments: dict[str, Any]) -> Sequence[ContentBlock]:
-        return (await client.call_tool(name, arguments, raise_on_error=False)).content
+        return (await client.call_tool(name, arguments, meta=meta, raise_on_error=False)).content
 
     return call
 

@@ -71,7 +71,9 @@ class GoogleADKDriver(Driver):
         return outcome
 
     async def _converse(self, scenario: Scenario, outcome: Outcome) -> None:
-        plugin = HooksPlugin.load(scenario.project.root, aliases=scenario.aliases, approver=scenario.approver)
+        plugin = HooksPlugin.load(
+            scenario.project.root, aliases=scenario.aliases, approver=scenario.approver, metadata=scenario.metadata
+        )
         tools = [
             FunctionTool(function, require_confirmation=scenario.approval) for function in scenario.tools.functions
         ]
@@ -84,7 +86,9 @@ class GoogleADKDriver(Driver):
             compaction = EventsCompactionConfig(summarizer=summarizer, compaction_interval=1, overlap_size=0)
         app = App(name="contract", root_agent=agent, plugins=[plugin], events_compaction_config=compaction)
         runner = InMemoryRunner(app=app)
-        await runner.session_service.create_session(app_name="contract", user_id="u", session_id=scenario.session_id)
+        await runner.session_service.create_session(
+            app_name="contract", user_id=scenario.asked_by or "u", session_id=scenario.session_id
+        )
         message: types.Content | None = types.Content(role="user", parts=[types.Part(text=scenario.prompt)])
         try:
             while message is not None:
@@ -103,7 +107,7 @@ class GoogleADKDriver(Driver):
         config = RunConfig.model_validate({"streaming_mode": "sse"}) if scenario.stream else RunConfig()
         approvals = []
         async for event in runner.run_async(
-            user_id="u", session_id=scenario.session_id, new_message=message, run_config=config
+            user_id=scenario.asked_by or "u", session_id=scenario.session_id, new_message=message, run_config=config
         ):
             _read(event, outcome)
             for call in event.get_function_calls():

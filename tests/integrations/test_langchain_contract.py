@@ -34,7 +34,9 @@ class LangChainDriver(Driver):
     impossible: ClassVar[Mapping[str, HookEventName]] = {"acting_permission": HookEventName.BEFORE_TOOL}
 
     def run(self, scenario: Scenario) -> Outcome:
-        hooks = HooksMiddleware.load(scenario.project.root, aliases=scenario.aliases, approver=scenario.approver)
+        hooks = HooksMiddleware.load(
+            scenario.project.root, aliases=scenario.aliases, approver=scenario.approver, metadata=scenario.metadata
+        )
         api = ChatModel(scenario)
         agent = create_agent(
             openai_model(api),
@@ -43,7 +45,9 @@ class LangChainDriver(Driver):
             middleware=[*self.middleware(scenario, hooks), hooks],
             checkpointer=InMemorySaver(),
         )
-        config = {"configurable": {"thread_id": scenario.session_id}}
+        config: dict[str, Any] = {"configurable": {"thread_id": scenario.session_id}}
+        if scenario.asked_by:
+            config["metadata"] = {"user": scenario.asked_by}
         outcome = Outcome(runs=scenario.tools.runs, requests=api.requests)
         given: Any = {"messages": [{"role": "user", "content": scenario.prompt}]}
         try:

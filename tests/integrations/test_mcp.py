@@ -30,6 +30,7 @@ from tests.integrations.contract import (
     Tools,
     check,
     check_declarations,
+    nobody_is_asked,
     ran_normally,
     was_blocked,
 )
@@ -52,9 +53,11 @@ class MiddlewareDriver(McpDriver):
         return asyncio.run(self._run(scenario))
 
     async def _run(self, scenario: Scenario) -> Outcome:
-        middleware = HooksMiddleware.load(scenario.project.root, aliases=scenario.aliases, approver=scenario.approver)
+        middleware = HooksMiddleware.load(
+            scenario.project.root, aliases=scenario.aliases, approver=scenario.approver, metadata=scenario.metadata
+        )
         async with Client(server_of(scenario.tools, middleware), mode=self.mode) as client:
-            return await self.run_calls(scenario, calling(client))
+            return await self.run_calls(scenario, calling(client, scenario.asked_by))
 
 
 SERVER = Path(__file__).parent / "mcp_tools_server.py"
@@ -91,6 +94,7 @@ class ProxyDriver(McpDriver):
         "hooks_not_approved": does_not_start,
         "acting_question_yes": nobody_answers,
         "acting_question_no": nobody_answers,
+        "who_asks_is_unknown": nobody_is_asked,
     }
 
     def __init__(self, mode: Mode, user: User | None = None) -> None:
@@ -103,6 +107,7 @@ class ProxyDriver(McpDriver):
     async def run_in_proxy(self, scenario: Scenario) -> Outcome:
         project = scenario.project
         options = [f"--alias={tool}={name}" for tool, name in scenario.aliases.items()]
+        options += ["--client-metadata"] if scenario.metadata is True else []
         runs = project.note("runs")
         runs.touch()
         printed = project.note("stderr")
@@ -111,7 +116,7 @@ class ProxyDriver(McpDriver):
             try:
                 transport = stdio_client(server, errlog=errors)
                 async with Client(transport, mode=self.mode, elicitation_callback=self.user) as client:
-                    outcome = await self.run_calls(scenario, calling(client))
+                    outcome = await self.run_calls(scenario, calling(client, scenario.asked_by))
             except ExceptionGroup as error:  # the proxy has ended
                 outcome = Outcome(error=error)
         outcome.said = printed.read_text()
@@ -124,9 +129,11 @@ def _run_of(line: str) -> tuple[str, dict[str, Any]]:
     return name, args
 
 
-def calling(client: Client) -> CallTool:
+def calling(client: Client, user: str | None = None) -> CallTool:
+    meta: Any = {"user": user} if user else None
+
     async def call(name: str, arguments: dict[str, Any]) -> list[ContentBlock]:
-        return (await client.call_tool(name, arguments)).content
+        return (await client.call_tool(name, arguments, meta=meta)).content
 
     return call
 
@@ -149,7 +156,7 @@ def test_contract_of_the_proxy(effect: Effect, sandbox: Project, caplog: pytest.
     check(effect, ProxyDriver("auto"), sandbox, caplog)
 
 
-SOME = ("before_tool_blocks", "before_tool_rewrites", "after_tool_context", "session_start")
+SOME = ("who_asks", "before_tool_blocks", "before_tool_rewrites", "after_tool_context", "session_start")
 
 
 @pytest.mark.parametrize("effect", [effect for effect in EFFECTS if effect.name in SOME], ids=str)

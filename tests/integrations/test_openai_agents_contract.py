@@ -112,14 +112,16 @@ def agent_of(scenario: Scenario, outcome: Outcome) -> tuple[Agent[Any], dict[str
         for function in scenario.tools.functions
     ]
     agent = Agent[Any](name="tester", instructions=scenario.system_prompt, tools=tools, model="first-model")
-    return agent, {"run_config": RunConfig(model_provider=_Provider(scenario, outcome))}
+    about = {"user": scenario.asked_by} if scenario.asked_by else None
+    return agent, {"run_config": RunConfig(model_provider=_Provider(scenario, outcome), trace_metadata=about)}
 
 
 @contextmanager
 def installed(scenario: Scenario) -> Iterator[Any]:
     set_tracing_disabled(True)
     try:
-        yield install(Config.load(scenario.project.root, approver=scenario.approver), aliases=scenario.aliases)
+        config = Config.load(scenario.project.root, approver=scenario.approver)
+        yield install(config, aliases=scenario.aliases, metadata=scenario.metadata)
     finally:
         uninstall()
 

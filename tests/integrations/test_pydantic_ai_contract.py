@@ -65,6 +65,7 @@ class PydanticAIDriver(Driver):
             aliases=scenario.aliases,
             approver=scenario.approver,
             resolve_model=lambda name: told.named(name),
+            metadata=scenario.metadata,
         )
         tools = [Tool(function, requires_approval=scenario.approval) for function in scenario.tools.functions]
         agent = Agent(
@@ -73,6 +74,7 @@ class PydanticAIDriver(Driver):
             tools=tools,
             capabilities=[capability, HandleDeferredToolCalls(_approve)],
             retries=1,
+            metadata={"user": scenario.asked_by} if scenario.asked_by else None,
         )
         messages: list[ModelMessage] = []
         try:

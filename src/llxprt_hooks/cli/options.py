@@ -148,6 +148,11 @@ require_option = click.option(
     help="Do not start if no hook would run for this event, or this tool. Repeatable.",
 )
 
+client_metadata_option = click.option(
+    "--client-metadata",
+    is_flag=True,
+    help="Show hooks what clients say about who asks, as `metadata`. Nothing verifies it.",
+)
 unguarded_option = click.option(
     "--allow-unguarded", is_flag=True, help="Start even if hooks are configured that may not run."
 )

@@ -15,7 +15,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, Unpack, cast
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias, Unpack, cast
 
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.logger import debug_logger
@@ -23,6 +24,8 @@ from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.config import Config, ConfigFields, LoadOptions, configured
 from llxprt_hooks.core.calls.lookup import NO_PLANS, ModelPlans, model_plans, plan_for, tool_plans
 from llxprt_hooks.core.calls.tool import ToolNotRun
+from llxprt_hooks.core.engine.session import asked_by, who_asks
+from llxprt_hooks.core.protocol.caller import Asked
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName, NotificationType
 from llxprt_hooks.hooks import Hooks
@@ -43,11 +46,16 @@ _NO_HOOKS = (
 )
 
 
+WhoAsks: TypeAlias = "Mapping[str, Any] | bool | Callable[[Any], Mapping[str, Any] | None] | None"
+"""``metadata`` of an integration: fixed, what the framework has, or what a function reads from its context."""
+
+
 class Integration:
     """The hooks of a configuration, for one framework.
 
     Pass a ``Config``, or its keyword arguments: then hooks are enabled if ``hooks`` is given. ``aliases`` maps a tool's
-    name in the framework to the name that hooks see, such as ``{"shell": "run_shell_command"}``.
+    name in the framework to the name that hooks see, such as ``{"shell": "run_shell_command"}``. With
+    ``metadata=True`` hooks get to know who asks from the framework; a function reads it from the framework's context.
     """
 
     unsupported: ClassVar[Mapping[HookEventName, str]] = {}
@@ -64,8 +72,12 @@ class Integration:
         config: Config | None = None,
         *,
         aliases: Mapping[str, str] | None = None,
+        metadata: WhoAsks = None,
         **config_fields: Unpack[ConfigFields],
     ) -> None:
+        self._read_metadata = self._reader(metadata)
+        if isinstance(metadata, Mapping):
+            config_fields["metadata"] = metadata
         if config is None and not config_fields:
             log.warning(_NO_HOOKS, type(self).__name__)
         config = configured(config, config_fields)
@@ -82,8 +94,42 @@ class Integration:
     @classmethod
     def load(cls, project_dir: str | os.PathLike[str] = ".", **options: Any) -> Self:
         """Read the settings files with the options of ``Config.load``. Others are passed to the constructor."""
-        given = {name: options.pop(name) for name in LoadOptions.__annotations__ if name in options}
+        own = () if isinstance(options.get("metadata"), Mapping) else ("metadata",)
+        names = [name for name in LoadOptions.__annotations__ if name in options and name not in own]
+        given = {name: options.pop(name) for name in names}
         return cls(Config.load(project_dir, **given), **options)
+
+    # Who asks.
+
+    def known_caller(self, context: Any) -> Mapping[str, Any] | None:
+        """Return what the framework itself knows about who asks, for ``metadata=True``."""
+        return None
+
+    def asked(self, context: Any) -> Asked | None:
+        """Read who asks from a context of the framework; None if the program does not want that (D-153)."""
+        read = self._read_metadata
+        return None if read is None or context is None else Asked.read(read, context, type(self).__name__)
+
+    def asked_by(self, context: Any) -> AbstractContextManager[None]:
+        """Let hooks know who asks, for the events of one call."""
+        return asked_by(self.hooks.config, self.asked(context))
+
+    def nested_run(self, outer: Session, asked: Asked | None) -> Session:
+        """Return the session of a run inside of another one, with what its framework knows about who asks."""
+        run = outer.nested_run()
+        run.asked = outer.asked if asked is None else asked.within(outer.asked)
+        return run
+
+    def _reader(self, metadata: object) -> Callable[[Any], object] | None:
+        if metadata is None or metadata is False or isinstance(metadata, Mapping):
+            return None
+        if metadata is True:
+            return self.known_caller
+        if iscoroutinefunction(metadata):
+            raise TypeError("`metadata` must not be a coroutine function: it is called wherever the framework is")
+        if not callable(metadata):
+            raise TypeError(f"`metadata` must be a mapping, True or a function, found {type(metadata).__name__}")
+        return metadata
 
     def hook_name(self, tool_name: str) -> str:
         """Return the name under which hooks see a tool of the framework."""
@@ -183,13 +229,15 @@ class ToolCallHalves:
         self._arguments = arguments
         self._session = session
         self._suspensions = integration.suspensions
+        self._config = integration.hooks.config
         with in_session(session):
+            self._asked = who_asks(self._config)
             name = integration.hook_name(tool_name)
             self.hooked = integration.hooks.tool_call(name, arguments, tool_use_id=tool_use_id)
         self.hooked.approver = approver
 
     async def before(self) -> ToolResult | None:
-        with in_session(self._session):
+        with self._caller():
             return await self.hooked.before()
 
     @property
@@ -199,15 +247,21 @@ class ToolCallHalves:
         return None if final is self._arguments else final
 
     async def after(self, result: ToolResult) -> ToolResult:
-        with in_session(self._session):
+        with self._caller():
             return await self.hooked.after(result)
 
     async def raised(self, error: Exception) -> ToolResult | None:
         """Run the hooks after a tool that raised. If it returns None, raise the error; else use the result."""
         if isinstance(error, (ToolNotRun, *self._suspensions)):
             return None
-        with in_session(self._session):
+        with self._caller():
             return await self.hooked.raised(error)
+
+    @contextmanager
+    def _caller(self) -> Iterator[None]:
+        """Enter the session, with what was known about the caller when the call began: the halves may be far apart."""
+        with in_session(self._session), asked_by(self._config, self._asked):
+            yield
 
 
 def in_session(session: Session | None) -> AbstractContextManager[object]:
@@ -228,6 +282,12 @@ def with_changes(given: Mapping[str, Any], shown: Mapping[str, Any], final: Mapp
     {'path': b'a', 'mode': 2}
     """
     return {name: given[name] if name in given and shown.get(name) == value else value for name, value in final.items()}
+
+
+def metadata_of(given: object, *, without: Callable[[str], bool] = lambda name: False) -> dict[str, Any]:
+    """Return what a framework has about its caller as JSON, except for some names. For frameworks with pydantic."""
+    items = given.items() if isinstance(given, Mapping) else ()
+    return {str(name): as_json(value) for name, value in items if not without(str(name))}
 
 
 def as_json(value: Any) -> Any:

@@ -27,9 +27,10 @@ from llxprt_hooks.config import Config
 from llxprt_hooks.core import loops
 from llxprt_hooks.core.calls.approval import LEFT_TO_PROGRAM
 from llxprt_hooks.core.calls.sessions import Sessions
+from llxprt_hooks.core.engine.session import who_asks
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.integrations.base import ConfigFields, Integration, ToolCallHalves, from_extra
+from llxprt_hooks.integrations.base import ConfigFields, Integration, ToolCallHalves, WhoAsks, from_extra
 from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.settings.other_agents import CLAUDE_TOOLS
 
@@ -68,6 +69,7 @@ def with_hooks(
     tool_names: ToolNames = "claude",
     *,
     aliases: Mapping[str, str] | None = None,
+    metadata: WhoAsks = None,
 ) -> HookedOptions:
     """Return options whose callbacks run hooks, in addition to the callbacks that they have.
 
@@ -75,7 +77,8 @@ def with_hooks(
     under the names of LLxprt Code: ``Bash`` as ``run_shell_command``, and so on.
     """
     options = options or ClaudeAgentOptions()
-    return ClaudeHooks(config or _config(options), tool_names=tool_names, aliases=aliases).added_to(options)
+    hooks = ClaudeHooks(config or _config(options), tool_names=tool_names, aliases=aliases, metadata=metadata)
+    return hooks.added_to(options)
 
 
 @asynccontextmanager
@@ -85,6 +88,7 @@ async def hooked(
     tool_names: ToolNames = "claude",
     *,
     aliases: Mapping[str, str] | None = None,
+    metadata: WhoAsks = None,
 ) -> AsyncIterator[HookedOptions]:
     """Do the same as ``with_hooks``, and run a model proxy for the hooks of model events while the block runs."""
     with from_extra("claude-agent-sdk"):
@@ -98,7 +102,7 @@ async def hooked(
     for name in _OTHER_PROVIDERS:
         if environment.get(name, "") not in ("", "0", "false"):
             raise RuntimeError(f"{name} is set: hooks only see models that are called through Anthropic's API")
-    hooks = _ClaudeHooksWithModel(config or _config(options), tool_names=tool_names, aliases=aliases)
+    hooks = _ClaudeHooksWithModel(config or _config(options), tool_names=tool_names, aliases=aliases, metadata=metadata)
     upstream = upstreams([], environment)["anthropic"]
     async with serving(hooks.hooks, {"anthropic": upstream}, agent=hooks) as running:
         variables = {**options.env, **running.environment(environment)}
@@ -128,12 +132,14 @@ class ClaudeHooks(Integration):
         *,
         tool_names: ToolNames = "claude",
         aliases: Mapping[str, str] | None = None,
+        metadata: WhoAsks = None,
         **config_fields: Unpack[ConfigFields],
     ) -> None:
         if tool_names not in ("claude", "llxprt"):
             raise ValueError(f"tool_names must be 'claude' or 'llxprt', found {tool_names!r}")
         translates = tool_names == "llxprt"
-        super().__init__(config, aliases={**(_ALIASES if translates else {}), **(aliases or {})}, **config_fields)
+        names = {**(_ALIASES if translates else {}), **(aliases or {})}
+        super().__init__(config, aliases=names, metadata=metadata, **config_fields)
         self._arguments = _ARGUMENTS if translates else {}
         self.sessions = Sessions(self.hooks.config)
         self._latest: Session | None = None
@@ -167,7 +173,19 @@ class ClaudeHooks(Integration):
             "PreCompact": self._compacting,
             "Notification": self._notified,
         }
-        return {event: _matcher(event, callback) for event, callback in callbacks.items()}
+        return {event: self._matcher(event, callback) for event, callback in callbacks.items()}
+
+    def _matcher(self, event: HookEvent, callback: Callable[[Any], Any]) -> HookMatcher:
+        async def called(given: Any, tool_use_id: str | None, context: Any) -> Any:
+            with self.asked_by(given):
+                return await callback(given)
+
+        # A guard whose answer is lost must not let the call through.
+        return HookMatcher(hooks=[called], timeout=_TIMEOUT, on_failure="block" if event == "PreToolUse" else None)
+
+    def known_caller(self, context: Mapping[str, Any]) -> dict[str, Any]:
+        """Return which agent it is, if it has a name, and what it may do without asking. The SDK knows no user."""
+        return {name: context[name] for name in ("agent_type", "permission_mode") if context.get(name) is not None}
 
     # Tools.
 
@@ -277,6 +295,7 @@ class ClaudeHooks(Integration):
     def _session(self, given: Any) -> Session:
         session = self.sessions.latest(given["session_id"]) or self.sessions.begin(given["session_id"])
         session.transcript_path = given.get("transcript_path") or ""
+        session.asked = who_asks(self.hooks.config)  # for the calls of its model, which come through the proxy
         self._latest = session
         return session
 
@@ -311,14 +330,6 @@ class _ClaudeHooksWithModel(ClaudeHooks):
 
 def _config(options: ClaudeAgentOptions) -> Config:
     return Config.load(options.cwd or ".")
-
-
-def _matcher(event: HookEvent, callback: Callable[[Any], Any]) -> HookMatcher:
-    async def called(given: Any, tool_use_id: str | None, context: Any) -> Any:
-        return await callback(given)
-
-    # A guard whose answer is lost must not let the call through.
-    return HookMatcher(hooks=[called], timeout=_TIMEOUT, on_failure="block" if event == "PreToolUse" else None)
 
 
 def _output(event: str, specific: dict[str, Any], stop_reason: str | None = None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from llxprt_hooks.core import loops
 from llxprt_hooks.core.engine.session import StopRequested, current_session
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.integrations.base import Integration
-from llxprt_hooks.integrations.http_call import Exchange, call_model, called_api
+from llxprt_hooks.integrations.http_call import Exchange, call_model, called_api, claimed_caller
 from llxprt_hooks.integrations.http_transport import hook_transports
 from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.model import AnyTranslator, TranslationError
@@ -58,13 +58,19 @@ class ClientHooks(Integration):
     def _translators(self) -> list[AnyTranslator]:
         return [self.translator(name) for name in self.APIS]
 
-    def session(self, session_id: str, transcript_path: str = "") -> HookSession:
+    def known_caller(self, context: Any) -> dict[str, Any]:
+        """Return what the request says about who asks."""
+        return claimed_caller(context)
+
+    def session(
+        self, session_id: str, transcript_path: str = "", metadata: Mapping[str, Any] | None = None
+    ) -> HookSession:
         """Return a session to enter, with ``with`` or ``async with``, around the calls of one conversation.
 
         In it, what a hook says after an answer reaches the next request, tools outside of a restriction do not run, and
         after a stop the model is not asked again. Outside of one, a stop raises ``StopRequested``.
         """
-        return self.hooks.session(session_id, transcript_path)
+        return self.hooks.session(session_id, transcript_path, metadata)
 
     # Model calls.
 
@@ -85,7 +91,8 @@ class ClientHooks(Integration):
         self, plans: ModelPlans, translator: AnyTranslator, body: Any, exchange: Exchange[ResponseT]
     ) -> ResponseT:
         try:
-            return await call_model(self.hooks.config, plans, translator, body, exchange)
+            with self.asked_by(body):
+                return await call_model(self.hooks.config, plans, translator, body, exchange)
         except (StopRequested, TranslationError) as error:
             raise self.for_sdk(error) from error.__cause__
 

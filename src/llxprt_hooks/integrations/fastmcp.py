@@ -57,7 +57,8 @@ class HooksMiddleware(McpIntegration, Middleware):
 
         arguments = message.arguments or {}
         try:
-            return await self.call(message.name, arguments, run, session, caller, as_json=_as_json, make=_made)
+            with self.asked_by(request):
+                return await self.call(message.name, arguments, run, session, caller, as_json=_as_json, make=_made)
         except AskClient as asked:
             return InputRequiredToolResult(InputRequiredResult.model_validate(asked.result))
 
@@ -67,9 +68,11 @@ class HooksMiddleware(McpIntegration, Middleware):
         call_next: CallNext[mcp_types.ListToolsRequest, Sequence[Tool]],
     ) -> Sequence[Tool]:
         tools = await call_next(context)
-        names, session = [tool.name for tool in tools], self.session_of(_request_of(context))
+        request = _request_of(context)
+        names, session = [tool.name for tool in tools], self.session_of(request)
         self.check_tools(names)
-        await self.select(names, session)
+        with self.asked_by(request):
+            await self.select(names, session)
         return [self._described(tool) for tool in tools if self.is_offered(tool.name, session)]
 
     def _described(self, tool: Tool) -> Tool:

@@ -25,6 +25,7 @@ from llxprt_hooks.integrations.base import (
     json_result,
     log,
     marks_of,
+    metadata_of,
     reason_instead,
     with_changes,
 )
@@ -146,10 +147,17 @@ class HooksPlugin(Integration, BasePlugin):
 
     def _begin(self, invocation: InvocationContext) -> _Run:
         outer = current_session(self.hooks.config)  # that of an agent which has this one as a tool
-        session = self._sessions.begin(invocation.session.id) if outer is None else outer.nested_run()
+        asked = self.asked(invocation)
+        known = invocation.session.id
+        session = self._sessions.begin(known, asked) if outer is None else self.nested_run(outer, asked)
         run = self._runs[invocation.invocation_id] = _Run(session, is_nested=outer is not None)
         weakref.finalize(invocation, _forget, self._runs, invocation.invocation_id, run).atexit = False
         return run
+
+    def known_caller(self, context: InvocationContext) -> dict[str, Any]:
+        """Return the user and the app, and what ``RunConfig(custom_metadata=…)`` says."""
+        own = context.run_config.custom_metadata if context.run_config is not None else None
+        return {**metadata_of(own), "user_id": context.user_id, "app_name": context.app_name}
 
     def _run_of(self, context: CallbackContext | ToolContext) -> _Run | None:
         """Return the run that a callback belongs to; None if hooks are disabled."""

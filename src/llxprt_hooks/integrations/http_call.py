@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 ResponseT = TypeVar("ResponseT")
 
 STREAM, JSON = "text/event-stream; charset=utf-8", "application/json"
+_USERS = ("user", "safety_identifier")
 # Headers that describe the bytes of a body.
 BODY_HEADERS = (b"content-length", b"content-encoding", b"transfer-encoding")
 
@@ -125,6 +126,18 @@ async def call_model(
     if final is answer:
         return exchange.replay(response)
     return exchange.answer(*_encoded(wire, final, call.request), response)
+
+
+def claimed_caller(body: Any) -> dict[str, Any]:
+    """Return what a request says about who asks: ``metadata`` and the fields in which these APIs have a user.
+
+    >>> claimed_caller({"user": "ada", "metadata": {"tenant": "acme"}, "model": "m"})
+    {'tenant': 'acme', 'user': 'ada'}
+    """
+    given = body if isinstance(body, Mapping) else {}
+    metadata = given.get("metadata")
+    users = {name: given[name] for name in _USERS if isinstance(given.get(name), str)}
+    return {**(metadata if isinstance(metadata, Mapping) else {}), **users}
 
 
 def called_api(config: Config, translators: Iterable[AnyTranslator], method: str, path: str) -> AnyTranslator | None:

@@ -40,7 +40,10 @@ class HooksMiddleware(McpIntegration):
         if ctx.method == "tools/call":
             return await self._call(ctx, call_next)
         result = await call_next(ctx)
-        return await self._listed(result, self.session_of(ctx)) if ctx.method == "tools/list" else result
+        if ctx.method != "tools/list":
+            return result
+        with self.asked_by(ctx):
+            return await self._listed(result, self.session_of(ctx))
 
     async def _call(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         params = ctx.params or {}
@@ -62,7 +65,8 @@ class HooksMiddleware(McpIntegration):
 
         make = CallToolResult.model_validate
         try:
-            return await self.call(name, given or {}, run, session, caller, as_json=_as_json, make=make)
+            with self.asked_by(ctx):
+                return await self.call(name, given or {}, run, session, caller, as_json=_as_json, make=make)
         except AskClient as asked:
             return asked.result
 

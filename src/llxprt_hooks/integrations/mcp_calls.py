@@ -26,6 +26,26 @@ ResultT = TypeVar("ResultT")
 
 _REQUESTS_STAND_ALONE = "2026-07-28"
 _UNCHANGED: HookToolConfig = {}
+_RESERVED = "io.modelcontextprotocol/"
+_INTERNAL = ("progressToken", "progress_token", "fastmcp")
+CLIENT_INFO = f"{_RESERVED}clientInfo"
+"""In ``_meta`` of a request since revision 2026-07-28."""
+
+
+_CLIENT = ("name", "title", "version")
+
+
+def claimed(meta: object, client: object) -> dict[str, Any]:
+    """Return what ``_meta`` of a request has for hooks, which is all but the protocol's own keys, and who sent it.
+
+    >>> claimed({"tenant": "acme", "progressToken": 7}, {"name": "editor", "version": "1", "icons": []})
+    {'tenant': 'acme', 'client': {'name': 'editor', 'version': '1'}}
+    """
+    own = meta if isinstance(meta, Mapping) else {}
+    said = {name: value for name, value in own.items() if name not in _INTERNAL and not name.startswith(_RESERVED)}
+    sender = client if isinstance(client, Mapping) else own.get(CLIENT_INFO)
+    known = {name: sender[name] for name in _CLIENT if name in sender} if isinstance(sender, Mapping) else {}
+    return {**said, **({"client": known} if known else {})}
 
 
 class McpIntegration(Integration):
@@ -39,6 +59,12 @@ class McpIntegration(Integration):
         self._decided: WeakKeyDictionary[Session, dict[str, bool]] = WeakKeyDictionary()
         """The tools that hooks have been asked about, and whether a client may see and call them."""
         self.questions = Questions()
+
+    def known_caller(self, context: Any) -> dict[str, Any]:
+        """Return what a client says about itself, and about this request."""
+        handshake = context.session.client_params
+        client = None if handshake is None else handshake.client_info.model_dump(mode="json", exclude_none=True)
+        return claimed(context.meta, client)
 
     def hook_name(self, tool_name: Any) -> str:
         """Return the name under which hooks see a tool of the server."""

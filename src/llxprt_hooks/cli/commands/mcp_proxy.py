@@ -21,6 +21,7 @@ from llxprt_hooks._support.text import escape_for_terminal, missing_extra, plura
 from llxprt_hooks.cli.approval import print_diff
 from llxprt_hooks.cli.options import (
     ask_option,
+    client_metadata_option,
     dialect_options,
     directory_option,
     require_option,
@@ -63,6 +64,7 @@ _CLIENTS = ("claude", "cursor", "vscode")
 )
 @click.option("--yes", is_flag=True, help="With --install and --uninstall: do not ask.")
 @ask_option
+@client_metadata_option
 @require_option
 @unguarded_option
 @dialect_options
@@ -81,6 +83,7 @@ def command(
     former: str | None,
     yes: bool,
     ask_in_inspector: bool,
+    client_metadata: bool,
     required: tuple[str, ...],
     allow_unguarded: bool,
     directory: str,
@@ -147,6 +150,7 @@ def command(
         aliases=dict(map(_alias, aliases)),
         pins=pins,
         checks_schemas=not no_check,
+        client_metadata=client_metadata,
     )
     if upstream is not None and address is not None:
         return _serve(guarded, upstream, address, hosts)

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from llxprt_hooks._support.text import missing_extra
-from llxprt_hooks.cli.options import dialect_options, directory_option, require_option, unguarded_option
+from llxprt_hooks.cli.options import (
+    client_metadata_option,
+    dialect_options,
+    directory_option,
+    require_option,
+    unguarded_option,
+)
 from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
 from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
 from llxprt_hooks.core.executors.http import is_loopback
@@ -61,6 +67,7 @@ class PathType(click.ParamType[str]):
     metavar="PATH",
     help="Pass requests to this path, such as /v1/embeddings, although BeforeModel hooks do not see them.",
 )
+@client_metadata_option
 @require_option
 @unguarded_option
 @dialect_options
@@ -73,6 +80,7 @@ def command(
     allow_remote: bool,
     names: tuple[str, ...],
     paths: tuple[str, ...],
+    client_metadata: bool,
     required: tuple[str, ...],
     allow_unguarded: bool,
     directory: str,
@@ -120,7 +128,15 @@ def command(
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     hooks = load_hooks(directory, "model-proxy", required, allow_unguarded=allow_unguarded)
     number = port if port is not None else 0 if agent else _PORT
-    proxy = serving(hooks, chosen, host=host, port=number, allowed_hosts=names, allowed_paths=paths)
+    proxy = serving(
+        hooks,
+        chosen,
+        host=host,
+        port=number,
+        allowed_hosts=names,
+        allowed_paths=paths,
+        client_metadata=client_metadata,
+    )
     try:
         status = asyncio.run(_serve(proxy, agent, f"{host}:{number}"))
     except UpstreamError as error:

@@ -13,6 +13,7 @@ from llxprt_hooks.events import HookEventName, SessionEndReason
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.system import CallerConfig
+    from llxprt_hooks.core.protocol.caller import Asked
 
 _REMEMBERED = 1000
 """How many conversations are kept; the one that was used least recently is forgotten first."""
@@ -30,10 +31,11 @@ class Sessions:
         # Finds a conversation that was forgotten as long as one of its runs is in progress.
         self._alive: WeakValueDictionary[str, Session] = WeakValueDictionary()
 
-    def begin(self, session_id: str) -> Session:
+    def begin(self, session_id: str, asked: Asked | None = None) -> Session:
         """Return the session of a new run, in which the stop of another run does not count."""
         latest = self.latest(session_id)
         session = Session(self._config, session_id, "") if latest is None else latest.next_run()
+        session.asked = asked
         self._latest[session_id] = self._alive[session_id] = session
         self._latest.move_to_end(session_id)
         if latest is None:

@@ -29,7 +29,7 @@ from llxprt_hooks.core.engine.results import (
     error_text,
     make_empty_success_result,
 )
-from llxprt_hooks.core.engine.session import current_session
+from llxprt_hooks.core.engine.session import current_session, who_asks
 from llxprt_hooks.core.protocol.exit_codes import cannot_run_block, fail_closed_block
 from llxprt_hooks.core.protocol.model_outputs import make_output
 from llxprt_hooks.events import EventSpec, HookEventName
@@ -71,10 +71,16 @@ class Engine:
     advised: set[tuple[str, Hint]] = field(default_factory=set)
     """The advice that was logged, by hook and mistake: a hook makes its mistakes at every call."""
 
-    def base_fields(self, event_name: HookEventName) -> dict[str, Any]:
+    def base_fields(self, event_name: HookEventName, *, can_block: bool = False) -> dict[str, Any]:
         own = current_session(self.config)
         session = own or self.config
         metadata = self.config.metadata if own is None else {**self.config.metadata, **own.metadata}
+        if (asked := who_asks(self.config)) is not None:
+            metadata = {**asked.metadata, **metadata}
+            if asked.problem is not None and can_block:
+                raise HiddenError(asked.problem)
+            if asked.problem is not None:
+                self.log.warning("%s: %s", event_name, asked.problem)
         return {
             "session_id": session.session_id,
             "cwd": self.config.working_dir,
@@ -165,7 +171,8 @@ class ExecutionPlan:
         stage, event_id, wall_time = "translation", "", 0.0
         try:
             own = fields() if callable(fields) else fields
-            hook_input = {**engine.base_fields(event_name), **(base or {}), **own}
+            can_block = self.spec.can_block and not self.observes_only
+            hook_input = {**engine.base_fields(event_name, can_block=can_block), **(base or {}), **own}
             stage = "validation"
             if self._must_show_all and (why := why_hidden(hook_input)) is not None:
                 raise HiddenError(why)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core.engine import session_memory
-from llxprt_hooks.core.protocol.caller import checked_metadata
+from llxprt_hooks.core.protocol.caller import Asked, checked_metadata
 from llxprt_hooks.model.restriction import Restriction
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ class Session:
         self.transcript_path = transcript_path
         self.metadata = checked_metadata(metadata)
         """Who asks, beside what the configuration says about it (D-141)."""
+        self.asked: Asked | None = None
+        """Who asks, as the framework that runs the conversation knows it (D-153)."""
         self.restriction = Restriction()
         """Which tools the latest answer of the model may call."""
         self.continuations = 0
@@ -180,7 +182,7 @@ class Session:
     def separate_run(self) -> Session:
         """Return a run that shares only what a person approved, and what waits for the first prompt."""
         run = Session(self._config, self.session_id, self.transcript_path, self.metadata)
-        run._conversation = self._conversation
+        run._conversation, run.asked = self._conversation, self.asked
         return run
 
     def part_of(self, agent: Hashable) -> Session:
@@ -259,6 +261,31 @@ class _Entered:
 
 
 _current: ContextVar[_Entered | None] = ContextVar("llxprt_hooks_session", default=None)
+
+
+_asked: ContextVar[tuple[object, Asked] | None] = ContextVar("llxprt_hooks_asked", default=None)
+
+
+@contextmanager
+def asked_by(config: object, asked: Asked | None) -> Iterator[None]:
+    """Let hooks know who asks, for one call of a conversation, or for one without a session."""
+    if asked is None:
+        yield
+        return
+    token = _asked.set((config, asked))
+    try:
+        yield
+    finally:
+        _asked.reset(token)
+
+
+def who_asks(config: object) -> Asked | None:
+    """Return what a framework knows about the caller of an event: of this call, else of its conversation."""
+    found = _asked.get()
+    if found is not None and found[0] is config:
+        return found[1]
+    session = current_session(config)
+    return None if session is None else session.asked
 
 
 class HookedSession:

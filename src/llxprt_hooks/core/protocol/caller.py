@@ -7,7 +7,8 @@ import os
 import pwd
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -29,6 +30,31 @@ def checked_metadata(value: object) -> dict[str, Any]:
         return {key: _checked(each, f"metadata[{key!r}]") for key, each in _members(value, "metadata")}
     except RecursionError:
         raise TypeError("`metadata` is nested too deeply, or contains itself") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks, as a framework knows it. If there is a ``problem``, what hooks can block is blocked (D-153)."""
+
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    problem: str | None = None
+
+    @classmethod
+    def read(cls, read: Callable[[Any], object], context: Any, of: str) -> Asked:
+        """Return what a function reads from a framework's context; it may fail.
+
+        >>> Asked.read(lambda request: request["tenant"], {}, "Example").problem
+        "`metadata` of Example failed, so hooks cannot know who asks: KeyError: 'tenant'"
+        """
+        try:
+            return cls(checked_metadata(read(context)))
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            return cls(problem=f"`metadata` of {of} failed, so hooks cannot know who asks: {what}")
+
+    def within(self, outer: Asked | None) -> Asked:
+        """Return what is known about a run inside of another one: a sub-agent works for the same user."""
+        return self if outer is None else Asked({**outer.metadata, **self.metadata}, self.problem or outer.problem)
 
 
 def asking_agent(project: str) -> dict[str, Any]:

@@ -45,7 +45,7 @@ from llxprt_hooks.events import (
     SessionStartSource,
 )
 from llxprt_hooks.integrations.approvals import OpenQuestions, question_about
-from llxprt_hooks.integrations.base import Integration, in_session, log, marks_of
+from llxprt_hooks.integrations.base import Integration, in_session, log, marks_of, metadata_of
 from llxprt_hooks.integrations.langchain.held_model import HeldModel, Summarizer, unless_blocked
 from llxprt_hooks.integrations.langchain.translator import LangChainTranslator, Request, tool_name
 from llxprt_hooks.integrations.unsupported import lost_effects
@@ -53,6 +53,7 @@ from llxprt_hooks.model.access import field
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.runnables import RunnableConfig
     from langgraph.runtime import Runtime
 
     from llxprt_hooks.config import Config
@@ -69,6 +70,8 @@ _ASKED_BEFORE = {
     "middleware asks before tools run"
 }
 _AGENT_EVENTS = (HookEventName.SESSION_START, HookEventName.BEFORE_AGENT, HookEventName.AFTER_AGENT)
+_INTERNAL = ("langgraph_", "ls_", "lc_", "checkpoint_", "__")
+"""Prefixes of what LangChain, LangGraph and LangSmith add to the metadata of a run themselves."""
 _MAX_SESSIONS = 10_000
 """Only ids are kept. What hooks leave for later calls is in the agent's state, so that any process can continue."""
 
@@ -276,9 +279,17 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
             conversation = self._sessions[session_id] = Session(config, session_id, config.transcript_path)
             if len(self._sessions) > _MAX_SESSIONS:
                 self._sessions.pop(next(iter(self._sessions)))
+        if (asked := self.asked(_config())) is not None:
+            conversation.asked = asked  # for the end of the session, which is outside of any run
         session = conversation.separate_run()
         with in_session(session):
             yield session
+
+    def known_caller(self, context: Any) -> dict[str, Any]:
+        """Return ``config["metadata"]`` without what the framework adds to it. The thread is the session id."""
+        return metadata_of(
+            context.get("metadata"), without=lambda name: name == "thread_id" or name.startswith(_INTERNAL)
+        )
 
     def _observe(self, event: HookEventName, **fields: Any) -> None:
         with self._session(_thread_id()):
@@ -511,12 +522,17 @@ def _awaitable(handler: Callable[[Any], Any]) -> Callable[[Any], Awaitable[Any]]
     return call
 
 
+def _config() -> RunnableConfig | None:
+    """Return the configuration of the running graph; None outside of one."""
+    try:
+        return get_config()
+    except RuntimeError:
+        return None
+
+
 def _thread_id() -> str | None:
     """Return the id of the thread that the running graph belongs to."""
-    try:
-        thread_id = get_config().get("configurable", {}).get("thread_id")
-    except RuntimeError:  # called outside of a graph
-        return None
+    thread_id = (_config() or {}).get("configurable", {}).get("thread_id")
     return None if thread_id is None else str(thread_id)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
@@ -30,7 +30,7 @@ from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.engine.session import Session, current_session
 from llxprt_hooks.events import MODEL_EVENTS, TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.approvals import OpenQuestions
-from llxprt_hooks.integrations.base import Integration, ToolCallHalves, in_session, log
+from llxprt_hooks.integrations.base import Integration, ToolCallHalves, in_session, log, metadata_of
 from llxprt_hooks.integrations.openai_agents.model import HookedModel, HookStopped
 from llxprt_hooks.integrations.openai_agents.tools import (
     OURS,
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from llxprt_hooks.config import Config
     from llxprt_hooks.core.calls.approval import ApprovalRequest, Approver
+    from llxprt_hooks.core.protocol.caller import Asked
 
 _MAX_PREPARED = 1000
 
@@ -89,7 +90,8 @@ class OpenAIAgentsHooks(Integration):
     def running(self, given: Any, options: dict[str, Any]) -> Iterator[_Turn]:
         """Make a run's session the current one; yield the turn."""
         outer = current_session(self.hooks.config)
-        session = self._session_of(given, options) if outer is None else outer.nested_run()
+        asked = self.asked({**options, "context": _context_of(given, options)})
+        session = self._session_of(given, options, asked) if outer is None else self.nested_run(outer, asked)
         turn = _Turn(self, session, given, options, is_nested=outer is not None)
         previous = _turn.set(turn)
         try:
@@ -98,15 +100,25 @@ class OpenAIAgentsHooks(Integration):
         finally:
             _turn.reset(previous)
 
-    def _session_of(self, given: Any, options: dict[str, Any]) -> Session:
+    def known_caller(self, context: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a run's traces have: its metadata, and the group of runs that it belongs to."""
+        config = context.get("run_config")
+        group = getattr(config, "group_id", None)
+        return metadata_of(getattr(config, "trace_metadata", None)) | ({} if group is None else {"group_id": group})
+
+    def _session_of(self, given: Any, options: dict[str, Any], asked: Asked | None) -> Session:
         session_id = getattr(options.get("session"), "session_id", None) or options.get("conversation_id")
         if session_id:
-            return self._sessions.begin(str(session_id))
+            return self._sessions.begin(str(session_id), asked)
         if isinstance(given, RunState) and given._context is not None:
             hooks, interrupted = vars(given._context).get(OURS, (None, None))
             if hooks is self:
-                return cast("Session", interrupted.next_run())
-        return Session(self.hooks.config, f"run-{uuid4().hex}", "")
+                continued = cast("Session", interrupted.next_run())
+                continued.asked = asked
+                return continued
+        session = Session(self.hooks.config, f"run-{uuid4().hex}", "")
+        session.asked = asked
+        return session
 
     # Questions.
 
@@ -247,6 +259,13 @@ class _Turn:
 
 
 _turn: ContextVar[_Turn | None] = ContextVar("llxprt_hooks_openai_agents_turn", default=None)
+
+
+def _context_of(given: Any, options: Mapping[str, Any]) -> Any:
+    """Return the program's own object for a run. A run that continues has kept it."""
+    if options.get("context") is None and isinstance(given, RunState) and given._context is not None:
+        return given._context.context
+    return options.get("context")
 
 
 def _answer(result: RunResult | RunResultStreaming) -> str:

@@ -22,7 +22,7 @@ from llxprt_hooks.core.engine.plan import name_text
 from llxprt_hooks.core.engine.session import Session
 from llxprt_hooks.events import TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.base import ToolCallHalves
-from llxprt_hooks.integrations.mcp_calls import McpIntegration
+from llxprt_hooks.integrations.mcp_calls import McpIntegration, claimed
 from llxprt_hooks.integrations.mcp_questions import (
     CAPABILITIES,
     RESPONSES,
@@ -96,10 +96,15 @@ class GuardedServer:
         aliases: Mapping[str, str] | None = None,
         pins: McpPins | None = None,
         checks_schemas: bool = True,
+        client_metadata: bool = False,
     ) -> None:
-        """With ``pins``, clients get only definitions that the user approved."""
+        """With ``pins``, clients get only definitions that the user approved.
+
+        With ``client_metadata``, hooks get to know what a client says about itself.
+        """
         self.config = config
-        self.integration = McpIntegration(config, server_name=server_name, aliases=aliases or {})
+        metadata = (lambda said: claimed(*said)) if client_metadata else None
+        self.integration = McpIntegration(config, server_name=server_name, aliases=aliases or {}, metadata=metadata)
         self.pinned = None if pins is None else PinnedServer(pins)
         self.schemas = DeclaredSchemas()
         self.checks_schemas = checks_schemas
@@ -154,6 +159,8 @@ class GuardedConnection:
         self._pinned, self._schemas, self._checks_schemas = server.pinned, server.schemas, server.checks_schemas
         self._guards_requests, self._is_guarded = server.guards_requests, server.is_guarded
         self._selects = server.selects
+        self._client: Any = None
+        """What the client said about itself when it connected."""
         self._to_server, self._to_client, self._call_soon = to_server, to_client, call_soon
         self._on_start: Callable[[asyncio.Task[None]], None] = lambda _: None
         self.has_state = False
@@ -202,7 +209,9 @@ class GuardedConnection:
         if head.method is None:
             return self._is_ours(head.id)
         if head.method == _INITIALIZE:
-            self._can_elicit = has_forms(params_of(read(line)[0]).get("capabilities"))
+            handshake = params_of(read(line)[0])
+            self._can_elicit = has_forms(handshake.get("capabilities"))
+            self._client = handshake.get("clientInfo")
         if head.method in _INTRODUCTIONS:
             return self._pinned is not None
         if head.method == CALL:
@@ -405,7 +414,8 @@ class GuardedConnection:
         given = arguments if isinstance(arguments, dict) else {}
         caller = self._caller(params)
         approver = self._integration.questions.approver(caller)
-        halves = ToolCallHalves(self._integration, name, given, self._session, approver=approver)
+        with self._integration.asked_by((params.get("_meta"), self._client)):
+            halves = ToolCallHalves(self._integration, name, given, self._session, approver=approver)
         return _Call(halves, name, caller=caller)
 
     def _caller(self, params: Message) -> Caller:
@@ -647,7 +657,8 @@ class GuardedConnection:
         self._integration.check_tools(names, more_follow=more_follow)
         self._warn_if_unguarded(names, more_follow=more_follow)
         if self._integration.has_hooks(HookEventName.BEFORE_TOOL_SELECTION):
-            self._start(self._send_list(names, tools, message, line))
+            with self._integration.asked_by((None, self._client)):
+                self._start(self._send_list(names, tools, message, line))
             return None
         return self._described(tools, message, line)
 

@@ -45,6 +45,7 @@ from llxprt_hooks.integrations.base import (
     json_result,
     log,
     marks_of,
+    metadata_of,
     reason_instead,
     with_changes,
 )
@@ -146,10 +147,14 @@ class HooksCapability(Integration, AbstractCapability[Any]):
         run = copy.copy(self)
         outer = current_session(self.hooks.config)  # that of an agent which runs this one in a tool
         run._is_nested = outer is not None
-        run._session = (
-            self._sessions.begin(ctx.conversation_id or ctx.run_id or "") if outer is None else outer.nested_run()
-        )
+        asked = self.asked(ctx)
+        conversation = ctx.conversation_id or ctx.run_id or ""
+        run._session = self._sessions.begin(conversation, asked) if outer is None else self.nested_run(outer, asked)
         return run
+
+    def known_caller(self, context: RunContext[Any]) -> dict[str, Any]:
+        """Return the metadata of a run, which is that of the agent and of ``run(metadata=…)``."""
+        return metadata_of(context.metadata)
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: Callable[[], Any]) -> AgentRunResult[Any]:
         prompt = text_of_content(ctx.prompt)
@@ -296,9 +301,10 @@ class HookedToolset(WrapperToolset[Any]):
             return json_result(outcome.return_value if isinstance(outcome, ToolReturn) else outcome)
 
         asking = Deferred(self.hooks._questions, ctx)
-        outcome, result, refused = await self.hooks.run_tool(
-            name, shown, run, show, self.hooks._session, tool_use_id=ctx.tool_call_id, approver=asking
-        )
+        with self.hooks.asked_by(ctx):
+            outcome, result, refused = await self.hooks.run_tool(
+                name, shown, run, show, self.hooks._session, tool_use_id=ctx.tool_call_id, approver=asking
+            )
         asking.close()
         if refused is not None:
             raise ToolFailed(_as_text(refused.llm_content))

@@ -14,9 +14,18 @@ from llxprt_hooks._support.http_server import LOOPBACK, LOOPBACK_NAMES, host_nam
 from llxprt_hooks._support.json_codec import repeated_key, write_json
 from llxprt_hooks.core.calls.lookup import enforces, model_plans
 from llxprt_hooks.core.calls.sessions import Sessions
+from llxprt_hooks.core.engine.session import asked_by
 from llxprt_hooks.core.executors.http import is_loopback
+from llxprt_hooks.core.protocol.caller import Asked
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
-from llxprt_hooks.integrations.http_call import TransportExchange, UnseenError, call_model, called_api, json_body
+from llxprt_hooks.integrations.http_call import (
+    TransportExchange,
+    UnseenError,
+    call_model,
+    called_api,
+    claimed_caller,
+    json_body,
+)
 from llxprt_hooks.integrations.proxy.model_http.incoming import SESSION_HEADER, Incoming, PassedOn, normalized
 from llxprt_hooks.integrations.proxy.model_http.upstreams import APIS
 from llxprt_hooks.model import TranslationError, http_apis, resolve_translator
@@ -62,11 +71,14 @@ class ModelProxy:
         allowed_hosts: Iterable[str] = (),
         allowed_paths: Iterable[str] = (),
         agent: KnownAgent | None = None,
+        client_metadata: bool = False,
     ) -> None:
         """``host`` is where it listens. ``agent``: its program, if it is part of ours.
 
-        ``allowed_paths`` may get prompts that BeforeModel hooks do not see.
+        ``allowed_paths`` may get prompts that BeforeModel hooks do not see. With ``client_metadata`` hooks get to know
+        what requests say about who asks.
         """
+        self._client_metadata = client_metadata
         self._hooks = hooks
         self._agent = agent
         self._was_called = False
@@ -164,7 +176,9 @@ class ModelProxy:
         content = await incoming.content()
         readable = incoming.decompressed(content)
         body = json_body(readable)
-        session = self._session(incoming, body)
+        asked = Asked.read(claimed_caller, body, "a request") if self._client_metadata else None
+        with asked_by(self._hooks.config, asked):
+            session = self._session(incoming, body)
         if not any(plans):
             return await self._send(httpx.Request(method, url, headers=headers, content=content))
         if (name := _ambiguous_key(readable, body)) is not None:
@@ -179,7 +193,7 @@ class ModelProxy:
         if self._agent is None and session.stop_reason is not None and _is_prompt(translator, body):
             session.resume()
         request = httpx.Request(method, url, headers=incoming.readable_headers(), content=content)
-        with session.active():
+        with session.active(), asked_by(self._hooks.config, asked):
             exchange = TransportExchange(request, self._send, is_async=True)
             response: httpx.Response = await call_model(
                 self._hooks.config, plans, translator, body, exchange, refuse=self._refuse

@@ -47,6 +47,7 @@ async def serving(
     allowed_hosts: Iterable[str] = (),
     allowed_paths: Iterable[str] = (),
     agent: KnownAgent | None = None,
+    client_metadata: bool = False,
 ) -> AsyncIterator[RunningProxy]:
     """Run a proxy on this event loop, on any free port if ``port`` is 0. Raises ``OSError`` if it cannot listen."""
     listening = listen(host, port)
@@ -57,7 +58,13 @@ async def serving(
         for name, url in upstreams.items():
             check_not_this(name, url, host, number)
         proxy = ModelProxy(
-            hooks, upstreams, host=host, allowed_hosts=allowed_hosts, allowed_paths=allowed_paths, agent=agent
+            hooks,
+            upstreams,
+            host=host,
+            allowed_hosts=allowed_hosts,
+            allowed_paths=allowed_paths,
+            agent=agent,
+            client_metadata=client_metadata,
         )
     except BaseException:
         listening.close()
