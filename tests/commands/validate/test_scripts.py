@@ -226,6 +226,11 @@ def test_a_guard_for_secrets_before_the_model_needs_the_full_view(place: Diagnos
     assert place.diagnose_text(command("./check", "BeforeTool")) == []
     (inline,) = place.diagnose_text(command("grep -q sk-live && echo no >&2 && exit 2", "BeforeModel"))
     assert inline.code == "needs-full-view"
+    named = """{"type": "http", "url": "https://policy.example/v1", "name": "secret-guard"}"""
+    text = f"""{{"enableHooks": true, "hooks": {{"BeforeModel": [{{"hooks": [{named}]}}]}}}}"""
+    assert [each.code for each in place.diagnose_text(text)] == ["needs-full-view"]
+    assert place.diagnose_text(full(text)) == []
+    assert place.diagnose_text(text.replace("secret-guard", "policy")) == []
 
 
 def test_a_script_for_several_events_may_exit_with_2(place: DiagnosedProject) -> None:

@@ -57,6 +57,7 @@ EACH_HOOK: Final[tuple[Callable[[Inspection, FileHook], Found], ...]] = (
     hooks.check_own_rules,
     hooks.check_timeout,
     hooks.check_fail_closed,
+    script_text.check_full_view,
 )
 EACH_COMMAND: Final[tuple[Callable[[Inspection, FileHook], Found], ...]] = (
     commands.check_syntax,
@@ -70,7 +71,6 @@ EACH_COMMAND: Final[tuple[Callable[[Inspection, FileHook], Found], ...]] = (
     script_files.check_program,
     script_files.check_script,
     script_text.check_script_text,
-    script_text.check_full_view,
     script_text.check_written_arguments,
 )
 

@@ -60,6 +60,8 @@ _SECRETS: Final = re.compile(
     rf"{_LINE}(\bsk-\w*|AKIA|PRIVATE KEY|api[_-]?key|secrets?\b|passwords?\b|credentials\b|redact)",
     re.MULTILINE | re.IGNORECASE,
 )
+_SECRET_NAME: Final = re.compile(r"secret|\bkeys?\b|apikey|password|credential|redact|leak", re.IGNORECASE)
+"""In the name of a hook, whatever its type."""
 _MAX_EXIT: Final = 40
 _MAX_LINE: Final = 400
 _MAX_EXITS: Final = 20
@@ -102,7 +104,9 @@ def check_full_view(inspection: Inspection, hook: FileHook) -> Iterator[Diagnost
     message, fix = "this looks for secrets, but does not see tool results", "Set `hooksConfig.profile` to `full`."
     if found := _SECRETS.search(hook.command):
         yield hook.in_command(Rule.NEEDS_FULL_VIEW, found.span(1), message, fix)
-    for script in scripts(inspection, hook):
+    elif hook.name_node and _SECRET_NAME.search(hook.name or ""):
+        yield hook.file.at(Rule.NEEDS_FULL_VIEW, hook.name_node, message, fix)
+    for script in scripts(inspection, hook) if hook.command_node else ():
         if script.may_be_shown and (found := _SECRETS.search(script.source.text)):
             yield diagnostic_at(script.source, Rule.NEEDS_FULL_VIEW, *found.span(1), message, fix)
 

@@ -1,3 +1,8 @@
+"""Personal data in a text: addresses, and numbers of phones, cards and accounts.
+
+Cards and accounts are checked by their check digits, so that other long numbers stay.
+"""
+
 from __future__ import annotations
 
 import collections.abc
@@ -98,13 +103,14 @@ KINDS = [
 
 
 def without_personal_data(text: str, only: collections.abc.Collection[str] = ()) -> str:
-    """The text with a word like [email] for what it has of each kind, or only of some."""
-    for kind in KINDS:
-        text = without(text, *kind) if not only or kind[2] in only else text
+    """The text with personal data replaced: all kinds, or only those that these words take the place of."""
+    for pattern, counts, instead in KINDS:
+        if not only or instead in only:
+            text = without_kind(text, pattern, counts, instead)
     return text
 
 
-def without(text: str, pattern: str, counts: collections.abc.Callable[[str], bool], instead: str) -> str:
+def without_kind(text: str, pattern: str, counts: collections.abc.Callable[[str], bool], instead: str) -> str:
     def replaced(found: re.Match[str]) -> str:
         number = found.groupdict().get("number", found.group())
         return found.group().replace(number, instead) if counts(number) else found.group()

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A budget for each session. AfterModel adds up what answers cost, BeforeModel stops the agent when it is used up.
+"""A budget for each session or user. AfterModel adds up what answers cost, BeforeModel stops when it is used up.
 
 COST_CAP_TOKENS                     the budget of a session in tokens, 1000000 by default
 COST_CAP_USD                        the budget in dollars instead; also needs the prices of your model:
 COST_CAP_USD_PER_MILLION_INPUT      dollars per million tokens of the prompt
 COST_CAP_USD_PER_MILLION_OUTPUT     dollars per million tokens of the answer
+COST_CAP_PER                        a field of `metadata`, such as `user`: each of its values has a budget for each day
 """
 
 from __future__ import annotations
@@ -90,6 +91,17 @@ def forget_old(folder: str) -> None:
                 os.unlink(entry.path)
 
 
+def payer(event: dict[str, typing.Any]) -> tuple[str, str]:
+    """Whose budget it is, as the name of an account and for people. Without a user, nobody could be charged."""
+    field = os.environ.get("COST_CAP_PER", "")
+    if not field:
+        return event["session_id"], "this session"
+    value = (event.get("metadata") or {}).get(field)
+    if not isinstance(value, str | int) or value == "":
+        sys.exit(f"COST_CAP_PER is {field}, but the metadata of this event has no such text or number")
+    return json.dumps([field, value, time.strftime("%Y-%m-%d", time.gmtime())]), f"{field} {value}"
+
+
 def tokens(event: dict[str, typing.Any]) -> tuple[int, int]:
     """The cost of an answer; without usage data, assume four characters per token."""
     usage = event["llm_response"].get("usageMetadata") or {}
@@ -106,11 +118,12 @@ def tokens(event: dict[str, typing.Any]) -> tuple[int, int]:
 
 def main() -> None:
     event, budget = json.loads(sys.stdin.buffer.read()), Budget()
-    with account(event["session_id"]) as used:
+    name, whose = payer(event)
+    with account(name) as used:
         if event["hook_event_name"] == "BeforeModel":
             spent = budget.cost(used)
             if spent >= budget.limit:
-                reason = f"the budget of this session is used up: {budget.shown(spent)} of {budget.shown(budget.limit)}"
+                reason = f"the budget of {whose} is used up: {budget.shown(spent)} of {budget.shown(budget.limit)}"
                 print(json.dumps({"continue": False, "stopReason": reason}))
             return
         spent_in, spent_out = tokens(event)
@@ -119,7 +132,7 @@ def main() -> None:
         spent = budget.cost(used)
         if spent >= WARN_AT * budget.limit and not used["warned"]:
             used["warned"] = True
-            shown = f"{budget.shown(spent)} of this session's budget of {budget.shown(budget.limit)} are used."
+            shown = f"{budget.shown(spent)} of {whose}'s budget of {budget.shown(budget.limit)} are used."
             print(json.dumps({"systemMessage": f"{shown} Finish the most important work, and be brief."}))
 
 

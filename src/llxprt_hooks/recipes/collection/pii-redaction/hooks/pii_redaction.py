@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """AfterModel: takes personal data out of answers before anybody sees them.
 
-Cards and account numbers are checked by their check digits, so that other long numbers stay. It answers only when
-there is something to take out: an answer that a hook gives is text and nothing else, function calls would be lost.
+It answers only when there is something to take out: an answer that a hook gives is text and nothing else, function
+calls would be lost.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import sys
 import typing
 
 from llxprt_hooks.recipes.collection.parts.personal_data import without_personal_data
+
+# What is taken out, such as ["[email]", "[card]"]. An empty list: everything below.
+ONLY: list[str] = []
 
 
 def said(candidate: dict[str, typing.Any]) -> str:
@@ -26,7 +29,7 @@ def main() -> None:
     before = [said(candidate) for candidate in candidates] or [response.get("text") or ""]
     if not any(before):
         before[0] = response.get("text") or ""
-    after = [without_personal_data(text) for text in before]
+    after = [without_personal_data(text, ONLY) for text in before]
     if after == before:
         return
     changed = {**response, "text": after[0]}

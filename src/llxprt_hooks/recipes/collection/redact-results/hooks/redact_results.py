@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""AfterTool: takes keys and personal data out of results before the model sees them."""
+"""Takes keys and personal data out of what the model gets: results of tools (AfterTool), and requests (BeforeModel)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from llxprt_hooks.recipes.collection.parts.personal_data import without_personal
 from llxprt_hooks.recipes.collection.parts.secret_scanning.context import in_context
 from llxprt_hooks.recipes.collection.parts.secret_scanning.issuers import issued
 
-PERSONAL_DATA = True  # whether addresses of mail, cards and accounts are taken out, too
+# Which personal data is taken out, too. An empty list: none. Others are [phone], [address], [social security number].
+PERSONAL_DATA = ["[email]", "[account]", "[card]"]
 
 
 def redacted(text: str) -> str:
@@ -19,7 +20,7 @@ def redacted(text: str) -> str:
     found = {secret for _, secret, _ in (*issued(text), *in_context(text, "", True))}
     for secret in sorted(found, key=len, reverse=True):
         text = text.replace(secret, "[secret]")
-    return without_personal_data(text, ("[email]", "[card]", "[account]")) if PERSONAL_DATA else text
+    return without_personal_data(text, PERSONAL_DATA) if PERSONAL_DATA else text
 
 
 def redacted_value(value: typing.Any) -> typing.Any:
@@ -32,10 +33,16 @@ def redacted_value(value: typing.Any) -> typing.Any:
 
 
 def main() -> None:
-    before = json.loads(sys.stdin.buffer.read())["tool_response"]
-    after = redacted_value(before)
+    event = json.loads(sys.stdin.buffer.read())
+    if event["hook_event_name"] == "AfterTool":
+        name, before = "tool_response", event["tool_response"]
+        after = redacted_value(before)
+    else:  # calls in the history cannot be changed: what the model wrote, it knows
+        name, before = "llm_request", event["llm_request"]
+        after = {"messages": [{**message, "content": redacted_value(message["content"])} for message in before["messages"]]}
+        before = {"messages": before["messages"]}
     if after != before:
-        print(json.dumps({"hookSpecificOutput": {"tool_response": after}}))
+        print(json.dumps({"hookSpecificOutput": {name: after}}))
 
 
 if __name__ == "__main__":
