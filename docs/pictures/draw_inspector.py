@@ -112,7 +112,7 @@ def copies(records: list[dict[str, object]]) -> Iterator[dict[str, object]]:
             ended = datetime.fromisoformat(str(record["timestamp"]))
             moved = datetime.now(UTC) - timedelta(minutes=ago) - (last - ended)
             slower = 1 + (number * 7 % 5) / 6
-            times = {key: float(str(record[key])) * slower for key in ("duration", "wall_time") if key in record}
+            times = {key: float(str(record[key])) * slower for key in ("duration_ms", "wall_time") if key in record}
             ids = {key: f"{number:02x}{str(record[key])[2:]}" for key in ("id", "event_id") if key in record}
             stamp = moved.isoformat(timespec="milliseconds").replace("+00:00", "Z")
             yield {**record, **times, **ids, "timestamp": stamp}

@@ -9,7 +9,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +149,7 @@ def test_json_is_one_object_per_line_without_the_input_of_hooks(recorded: CliPro
         "hook": "secrets",
         "type": "command",
         "dialect": "llxprt",
-        "duration": 20.0,
+        "duration_ms": 20.0,
         "success": True,
         "exit_code": 0,
         "signal": None,
@@ -188,6 +188,47 @@ def test_who_asked_is_recorded_and_shown(world: CliProject) -> None:
     assert {name: line[name] for name in caller} == caller
     shown = world.run("log", line["id"]).stdout.splitlines()
     assert shown[-2:] == ['metadata    {"team":"web"}', 'agent       {"host":"far"}']
+
+
+CONDITIONS: dict[tuple[str, ...], list[str]] = {
+    ("--where", "team=web"): ["glob", "mcp__shop__refund"],
+    ("--where", "team=web", "--where", "level=3"): ["mcp__shop__refund"],
+    ("--where", "agent.host=far"): ["glob"],
+    ("--where", "team=we"): [],
+    ("--where", "agent=far"): [],
+    ("--tool", "refund"): ["mcp__shop__refund"],
+    ("--tool", "mcp__shop__refund"): ["mcp__shop__refund"],
+    ("--session", "s-"): ["glob", "mcp__shop__refund", "read_file"],
+    ("--session", "s-2"): ["read_file"],
+    ("--since", "1h", "--session", "s-1"): ["mcp__shop__refund"],
+    ("--since", "2026-01-01", "--tool", "glob"): ["glob"],
+}
+
+
+@pytest.mark.parametrize(("options", "expected"), CONDITIONS.items(), ids=lambda each: " ".join(each))
+def test_who_when_and_what(world: CliProject, options: tuple[str, ...], expected: list[str]) -> None:
+    """The same for ``log`` and ``stats``; those of before 0.4 call the duration differently."""
+    base = {"hook": "h", "event_name": "BeforeTool", "project": str(world.root), "session_id": "s-1"}
+    now = datetime.now(UTC)
+    records = [
+        {"id": "1", "tool_name": "glob", "metadata": {"team": "web"}, "agent": {"host": "far"}, "duration": 5.0},
+        {"id": "2", "tool_name": "mcp__shop__refund", "metadata": {"team": "web", "level": 3}, "duration_ms": 5.0},
+        {"id": "3", "tool_name": "read_file", "session_id": "s-2", "metadata": "web", "duration_ms": 5.0},
+    ]
+    times = [now - timedelta(hours=2), now, now]
+    lines = [{**base, "timestamp": time.isoformat(), **each} for time, each in zip(times, records, strict=True)]
+    world.log_file.parent.mkdir(parents=True, exist_ok=True)
+    world.log_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    assert [line["tool_name"] for line in world.run("log", *options, "--json").json_lines] == expected
+    figures = json.loads(world.run("stats", *options, "--json").stdout)
+    assert [(each["count"], each["p50"]) for each in figures] == ([(len(expected), 5.0)] if expected else [])
+
+
+@pytest.mark.parametrize("wrong", [("--where", "team"), ("--where", "=web"), ("--since", "soon")], ids=" ".join)
+def test_a_filter_that_is_none_is_wrong_usage(world: CliProject, wrong: tuple[str, str]) -> None:
+    run = world.run("stats", *wrong)
+    assert (run.status, wrong[0] in run.stderr) == (64, True)
 
 
 def test_of_an_endless_caller_only_the_size_is_recorded(world: CliProject) -> None:

@@ -29,7 +29,7 @@ def execution(event_id: str = "e1", hook: str = "guard", **fields: Any) -> dict[
         "id": f"{event_id}-{hook}",
         "hook": hook,
         "event_name": "BeforeTool",
-        "duration": 5.0,
+        "duration_ms": 5.0,
     }
     return {"timestamp": "2026-11-16T10:00:00.000Z", **given, **fields}
 
@@ -124,7 +124,7 @@ def test_figures_that_are_kept_up_to_date_are_those_of_all_events() -> None:
         record
         for at in range(50)
         for record in (
-            execution(f"e{at}", duration=float(at), timestamp=f"2026-11-16T{at % 24:02}:{at:02}:00.000Z"),
+            execution(f"e{at}", duration_ms=float(at), timestamp=f"2026-11-16T{at % 24:02}:{at:02}:00.000Z"),
             ended(f"e{at}", blocked=at % 3 == 0, timestamp=f"2026-11-16T{at % 24:02}:{at:02}:00.000Z"),
         )
     ]
@@ -147,7 +147,7 @@ def test_events_are_found_by_who_asked() -> None:
 def test_figures() -> None:
     hours = [("e1", "10:00", 1.0), ("e2", "10:30", 3.0), ("e3", "11:10", 900.0)]
     timeline = timeline_of(
-        *(execution(name, duration=taken, timestamp=f"2026-11-16T{at}:00.000Z") for name, at, taken in hours)
+        *(execution(name, duration_ms=taken, timestamp=f"2026-11-16T{at}:00.000Z") for name, at, taken in hours)
     )
 
     figures = timeline.view(Where()).figures.to_dict()

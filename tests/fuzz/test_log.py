@@ -32,7 +32,7 @@ RECORDS = [
         "event_name": "BeforeTool",
         "hook": "guard",
         "success": True,
-        "duration": 12.5,
+        "duration_ms": 12.5,
         "exit_code": 0,
         "signal": None,
         "stdout": '{"decision": "deny"}',
@@ -40,7 +40,7 @@ RECORDS = [
         "error": None,
     },
     {"id": "2", "hook": "h", "event_name": "AfterTool", "failed": True, "error": "timed out", "duration": 60000},
-    {"hook": "h", "duration": 1.5},
+    {"hook": "h", "duration_ms": 1.5},
     {"hook": "h", "timestamp": "2026-01-02T03:04:05.678Z"},
     {"hook": "h", "effects": ["tool_input"], "project": "."},
 ]

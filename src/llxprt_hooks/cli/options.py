@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -109,6 +111,40 @@ def _ask_for(ctx: click.Context, param: click.Parameter, names: tuple[str, ...])
         token = asked_for.set(asked._replace(plugins=names))
     ctx.call_on_close(lambda: asked_for.reset(token))
     return names
+
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class SinceType(click.ParamType[datetime]):
+    """A time: how long ago (7d), or a date."""
+
+    name = "since"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        ago = re.fullmatch(r"(\d{1,6})([smhdw])", value)
+        try:
+            if ago:
+                return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+            return datetime.fromisoformat(value).astimezone(UTC)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is neither a duration such as 30m, 12h, 7d or 2w, nor a date such as 2026-11-01.")
+
+
+class FieldType(click.ParamType[tuple[str, str]]):
+    """A field of ``metadata`` with its value."""
+
+    name = "field"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        name, equals, text = str(value).partition("=")
+        if not name or not equals:
+            self.fail(f"expected FIELD=VALUE, such as tenant=shop or agent.host=build-7, found {value!r}", param, ctx)
+        return name, text
 
 
 def dialect_options(command: Command) -> Command:
@@ -224,3 +260,38 @@ def _items(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
 
     matching = {name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)}
     return [CompletionItem(name) for name in sorted(matching)]
+
+
+_FILTERS = (
+    click.option("--event", type=EventType(), metavar="E", help="Only this event."),
+    click.option("--hook", metavar="NAME", shell_complete=recorded_names, help="Only this hook."),
+    click.option("--tool", metavar="NAME", help="Only this tool."),
+    click.option("--session", metavar="ID", help="Only the session with this ID, or whose ID begins with it."),
+    click.option("--since", type=SinceType(), metavar="WHEN", help="Only since then: 30m, 12h, 7d, or a date."),
+    click.option(
+        "--where",
+        "caller",
+        type=FieldType(),
+        multiple=True,
+        metavar="FIELD=VALUE",
+        help="Only who asked: a field of `metadata`, or agent.host and the like. Repeatable.",
+    ),
+    click.option("--failed", is_flag=True, help="Only failed executions. A block is not a failure."),
+    click.option("--blocked", is_flag=True, help="Only executions that blocked."),
+)
+
+_CONDITIONS = ("event", "hook", "tool", "session", "since", "caller", "failed", "blocked")
+
+
+def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that choose recorded executions. The command gets them as one filter, ``where``."""
+
+    @wraps(command)
+    def filtered(**options: Any) -> Any:
+        from llxprt_hooks.commands.log import LogFilter
+
+        return command(where=LogFilter(**{name: options.pop(name) for name in _CONDITIONS}), **options)
+
+    for option in reversed(_FILTERS):
+        filtered = option(filtered)
+    return filtered

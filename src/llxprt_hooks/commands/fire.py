@@ -26,7 +26,7 @@ from llxprt_hooks.core.engine.results import (
     is_asked,
     is_blocked,
 )
-from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
+from llxprt_hooks.core.protocol.caller import CALL_FIELDS, CALLER_FIELDS
 from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.events import Effect, HookEventName
 from llxprt_hooks.model.payload import mark_fields
@@ -47,7 +47,7 @@ _RESULT_FIELDS = {
     "success": "success",
     "exit_code": "exit_code",
     "signal": "signal",
-    "duration_ms": "duration",
+    "duration_ms": "duration_ms",
     "dialect": "dialect",
     "warm": "warm",
     "stdout": "stdout",
@@ -436,7 +436,8 @@ def _if_asked(entry: HookRegistryEntry) -> HookRegistryEntry | None:
 
 def _unknown_fields(event_name: HookEventName, hook_input: Mapping[str, Any]) -> list[str]:
     known = event_name.spec.fields
-    unknown = [f"`{name}`" for name in hook_input if name not in (*known, *BASE_FIELDS, *CALLER_FIELDS)]
+    others = (*BASE_FIELDS, *CALLER_FIELDS, *(CALL_FIELDS if event_name.spec.is_about_tool else ()))
+    unknown = [f"`{name}`" for name in hook_input if name not in (*known, *others)]
     if not unknown:
         return []
     return [f"unknown fields of {event_name}, not sent: {', '.join(unknown)}; known fields: {', '.join(known)}"]

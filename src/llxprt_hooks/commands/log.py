@@ -10,9 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from llxprt_hooks._support.json_codec import read_json_object
+from llxprt_hooks._support.json_codec import read_json_object, write_json
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.fleet.audit.log import log_file, rotated
+from llxprt_hooks.settings.matcher import own_names
 
 if TYPE_CHECKING:
     from llxprt_hooks.fleet.audit.record import Record
@@ -38,11 +39,22 @@ class LogFilter:
     blocked: bool = False
     answers: bool = False
     """Whether to read the answers to the questions of hooks, too."""
+    tool: str | None = None
+    """A tool's name; of a tool of an MCP server, also its own name (``refund`` for ``mcp__shop__refund``)."""
+    session: str | None = None
+    """The id of a session, or a prefix of it."""
+    since: datetime | None = None
+    caller: tuple[tuple[str, str], ...] = ()
+    """Fields of ``metadata`` and what they must have, as text; ``agent.host`` is a field of ``agent``."""
 
     def matches(self, record: Record) -> bool:
         return (
             (self.event is None or record.get("event_name") == self.event)
             and (self.hook is None or record.get("hook") == self.hook)
+            and (self.tool is None or _is_about(self.tool, record))
+            and (self.session is None or str(record.get("session_id", "")).startswith(self.session))
+            and (self.since is None or ((when := recorded_time(record)) is not None and when >= self.since))
+            and all(_says(record, name, value) for name, value in self.caller)
             and (not self.failed or bool(record.get("failed")))
             and (not self.blocked or bool(record.get("blocked")))
             and (self.execution is None or any(each.startswith(self.execution) for each in _ids(record)))
@@ -152,7 +164,7 @@ def observed_decision(record: Record) -> Mapping[str, Any]:
 
 def recorded_duration(record: Record) -> float | None:
     """Return the duration of an execution in milliseconds; None if the record has no plausible one."""
-    duration = record.get("duration")
+    duration = record.get("duration_ms", record.get("duration"))  # its name before 0.4
     return float(duration) if isinstance(duration, int | float) and 0 <= duration <= MAX_DURATION else None
 
 
@@ -162,6 +174,24 @@ def recorded_time(record: Record) -> datetime | None:
         return datetime.fromisoformat(str(record.get("timestamp"))).astimezone()
     except (ValueError, OverflowError):
         return None
+
+
+def _is_about(tool: str, record: Record) -> bool:
+    name = record.get("tool_name")
+    return isinstance(name, str) and tool in (name, *own_names(name))
+
+
+def _says(record: Record, name: str, value: str) -> bool:
+    """Whether a record says this about who asked.
+
+    >>> _says({"metadata": {"tenant": "shop", "level": 3}}, "level", "3")
+    True
+    """
+    about, dot, field = name.partition(".")
+    is_agent = about == "agent" and bool(dot)
+    fields = record.get("agent" if is_agent else "metadata")
+    found = fields.get(field if is_agent else name) if isinstance(fields, dict) else None
+    return found is not None and value == (found if isinstance(found, str) else write_json(found).decode())
 
 
 def _ran_in(project: str, record: Record) -> bool:

@@ -71,7 +71,7 @@ async def test_each_hook_is_logged_with_its_identity_outcome_and_artifacts(
     assert (first["event_name"], first["hook"], first["type"]) == ("BeforeTool", quiet, "command")
     assert (first["success"], first["exit_code"], first["error"]) == (True, 0, None)
     assert (first["stdout"], first["stderr"]) == ('{"decision": "allow"}', "a remark")
-    assert first["duration"] > 0
+    assert first["duration_ms"] > 0
     assert (second["hook"], second["stdout"]) == ("guard", "text")
 
 

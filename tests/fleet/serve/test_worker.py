@@ -128,6 +128,33 @@ def test_a_worker_asks_the_next_one_for_the_agent_that_asked_it(world: CliProjec
 # HTTP.
 
 
+@pytest.mark.parametrize("way", ["http", "nats"])
+async def test_a_worker_gets_to_know_the_call(
+    world: CliProject, nats_server: NatsServer, subject: str, way: str
+) -> None:
+    """Its hooks get the id and the duration if they act, and it records them, with who asked."""
+    hook = {"type": "command", "name": "record", "command": world.hook("record")}
+    events = {"BeforeTool": [{"hooks": [hook]}], "AfterTool": [{"hooks": [hook]}]}
+    world.put("project", {"enableHooks": True, "hooksConfig": {"profile": "full"}, "hooks": events})
+    world.approve()
+    arguments = HTTP if way == "http" else ("--nats", nats_server.url, "--subject", subject)
+    with Worker(world, *arguments) as worker:
+        asks = (
+            {"type": "http", "url": f"{worker.url}/v1/events"}
+            if way == "http"
+            else {"type": "nats", "servers": [nats_server.url], "subject": subject}
+        )
+        groups = {event: [{"hooks": [asks]}] for event in events}
+        hooks = Hooks(Config(enable_hooks=True, hooks=groups, profile="full", metadata={"team": "web"}))
+        await hooks.run_tool("write_file", {}, lambda args: "written", tool_use_id="call-1")
+    before, after = world.payloads("record")
+    assert (before["tool_use_id"], after["tool_use_id"]) == ("call-1", "call-1")
+    assert ("duration_ms" in before, after["duration_ms"] >= 0) == (False, True)
+    first, second = world.run("log", "--where", "team=web", "--json").json_lines
+    assert (first["tool_use_id"], "tool_duration_ms" in first) == ("call-1", False)
+    assert second["tool_duration_ms"] == after["duration_ms"]
+
+
 def test_a_payload_is_answered_with_the_final_output(world: CliProject) -> None:
     hooked(world)
 
@@ -188,6 +215,7 @@ BAD = {
     "no event": (b"{}", 400, "unsupported_event", "unknown hook event None"),
     "an unknown event": (b'{"hook_event_name": "Whenever"}', 400, "unsupported_event", "'Whenever'"),
     "a missing field": (b'{"hook_event_name": "BeforeTool"}', 400, "validation", "lacks `tool_name`"),
+    "a wrong call": (json.dumps({**CALL, "tool_use_id": 7}).encode(), 400, "validation", "`tool_use_id`"),
     "a wrong caller": (json.dumps({**CALL, "metadata": "ada"}).encode(), 400, "validation", "`metadata`"),
     "a wrong type": (json.dumps({**CALL, "session_id": 7}).encode(), 400, "validation", "`session_id`"),
     "too large": (b" " * (10 * 2**20 + 1), 413, "bad_message", "larger than"),

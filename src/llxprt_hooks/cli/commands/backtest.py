@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,7 +22,7 @@ from llxprt_hooks._support.terminal import (
     stdout_console,
 )
 from llxprt_hooks._support.text import one_line, plural
-from llxprt_hooks.cli.options import EventType, dialect_options, directory_option, json_option
+from llxprt_hooks.cli.options import EventType, SinceType, dialect_options, directory_option, json_option
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.backtest import (
     HOW_TO_RECORD,
@@ -45,26 +44,6 @@ from llxprt_hooks.settings.trust.status import TrustState
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-
-class SinceType(click.ParamType[datetime]):
-    """A time: how long ago (7d), or a date."""
-
-    name = "since"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        if isinstance(value, datetime):
-            return value
-        ago = re.fullmatch(r"(\d{1,6})([smhdw])", value)
-        try:
-            if ago:
-                return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-            return datetime.fromisoformat(value).astimezone(UTC)
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is neither a duration such as 30m, 12h, 7d or 2w, nor a date such as 2026-11-01.")
 
 
 @click.command("backtest")

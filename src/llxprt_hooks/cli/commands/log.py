@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -25,12 +26,11 @@ from llxprt_hooks._support.terminal import (
 from llxprt_hooks._support.text import indented_json, one_line, shorten
 from llxprt_hooks.cli.audit_stream import KEYGEN, VERIFY, audit_stream, make_key, verify_chains
 from llxprt_hooks.cli.options import (
-    EventType,
     all_projects_option,
     audit_options,
+    filter_options,
     json_option,
     project_option,
-    recorded_names,
 )
 from llxprt_hooks.commands.fire import because
 from llxprt_hooks.commands.log import (
@@ -67,10 +67,7 @@ Record = dict[str, Any]
 @click.argument("execution", required=False, metavar="[ID]")
 @click.argument("file", required=False, type=click.Path(dir_okay=False), metavar="[FILE]")
 @click.option("--follow", "-f", is_flag=True, help="Keep printing executions as they happen, until Ctrl-C.")
-@click.option("--event", type=EventType(), metavar="E", help="Only this event.")
-@click.option("--hook", metavar="NAME", shell_complete=recorded_names, help="Only this hook.")
-@click.option("--failed", is_flag=True, help="Only failed executions. A block is not a failure.")
-@click.option("--blocked", is_flag=True, help="Only executions that blocked.")
+@filter_options
 @click.option(
     "-n",
     "count",
@@ -90,10 +87,7 @@ def command(
     execution: str | None,
     file: str | None,
     follow: bool,
-    event: str | None,
-    hook: str | None,
-    failed: bool,
-    blocked: bool,
+    where: LogFilter,
     count: int,
     key: str | None,
     allow_open: bool,
@@ -128,7 +122,8 @@ def command(
       llxprt-hooks log --follow --event BeforeTool
       llxprt-hooks log --follow --all -n 0 | tee executions.txt
       llxprt-hooks log 1f3a9c02
-      llxprt-hooks log --json | jq .duration
+      llxprt-hooks log --since 1h --where tenant=shop --blocked
+      llxprt-hooks log --json | jq .duration_ms
       llxprt-hooks log verify --nats nats://127.0.0.1:4222
       llxprt-hooks log keygen ~/.llxprt/audit.nk
     """
@@ -146,7 +141,7 @@ def command(
     # An ID is enough to find an execution, wherever it was; and the projects of a stream are on other machines.
     all_projects = all_projects or nats is not None
     within = None if all_projects or execution else project
-    where = LogFilter(execution, event, hook, within, failed, blocked, answers=True)
+    where = replace(where, execution=execution, project=within, answers=True)
     reader = LogReader(where=where)
     records = reader.read() if source is None else source.read(where)
     latest = records[-count:] if count else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from llxprt_hooks.cli.commands.log import nothing_found
 from llxprt_hooks.cli.options import (
     all_projects_option,
     audit_options,
+    filter_options,
     json_option,
     project_option,
 )
@@ -37,11 +39,13 @@ MIN_BAR = 4
 
 
 @click.command("stats")
+@filter_options
 @all_projects_option
 @audit_options
 @json_option
 @project_option
 def command(
+    where: LogFilter,
     all_projects: bool,
     nats: tuple[str, ...] | None,
     stream: str,
@@ -59,11 +63,12 @@ def command(
     \b
     Examples:
       llxprt-hooks stats
+      llxprt-hooks stats --since 7d --where tenant=shop
       llxprt-hooks stats --all --json
       llxprt-hooks stats --nats nats://127.0.0.1:4222
     """
     within = None if all_projects or nats is not None else project
-    where = LogFilter(project=within)
+    where = replace(where, project=within)
     records = read_log(where) if nats is None else audit_stream(nats, stream, credentials).read(where)
     figures = summarize(records)
     if as_json:

@@ -13,7 +13,7 @@ from llxprt_hooks._support.text import closest
 from llxprt_hooks.commands.fire import InvalidInputError, LoadedHooks, foreign_call
 from llxprt_hooks.commands.test.run import DECISIONS, Expectation, HookTest, TestResult, complete_input, is_file_name
 from llxprt_hooks.commands.validate.json_schema import object_schema, schema_header
-from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
+from llxprt_hooks.core.protocol.caller import CALL_FIELDS, CALLER_FIELDS
 from llxprt_hooks.core.protocol.inputs import BASE_FIELDS
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings import Kind, Problem
@@ -211,7 +211,7 @@ class _TestReader:
             self._report(reason.start, "`reason` needs either `contains` or `matches`")
 
     def _input(self, given: Node, event: HookEventName) -> Mapping[str, Any]:
-        known = (*event.spec.fields, *BASE_FIELDS, *CALLER_FIELDS)
+        known = (*event.spec.fields, *BASE_FIELDS, *CALLER_FIELDS, *(CALL_FIELDS if event.spec.is_about_tool else ()))
         for member in given.members:
             if member.key not in known:
                 hint = _hint(member.key, known, "known keys")

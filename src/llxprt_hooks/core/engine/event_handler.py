@@ -21,7 +21,7 @@ from llxprt_hooks.core.engine.results import (
     build_failure_envelope,
     make_empty_success_result,
 )
-from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
+from llxprt_hooks.core.protocol.caller import CALL_FIELDS, CALLER_FIELDS
 from llxprt_hooks.core.protocol.inputs import BASE_FIELDS, input_problem
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import FieldKind, HookEventName, SessionEndReason, SessionStartSource
@@ -144,7 +144,9 @@ class HookEventHandler:
             return self._unusable(error, stage, event)
         kept = (*(BASE_FIELDS if keep_base_fields else ()), *CALLER_FIELDS)
         base = {name: hook_input[name] for name in kept if name in hook_input}
-        return await self._fire(event, hook_input, base, accept_unmarked=True)
+        names = CALL_FIELDS if event.spec.is_about_tool else ()
+        extras = {name: hook_input[name] for name in names if name in hook_input}
+        return await self._fire(event, hook_input, base, extras=extras, accept_unmarked=True)
 
     def use_planner(self, planner: HookPlanner) -> None:
         """Plan later events with other hooks. Events that have started keep their plan."""
@@ -196,6 +198,7 @@ class HookEventHandler:
         base: Mapping[str, Any] | None = None,
         translator: TranslatorChoice = None,
         *,
+        extras: Mapping[str, Any] | None = None,
         accept_unmarked: bool = False,
     ) -> AggregatedHookResult:
         matched_field = event_name.spec.matched_field
@@ -211,7 +214,7 @@ class HookEventHandler:
         translate = partial(
             event_fields, event_name, fields, choice, accept_unmarked=accept_unmarked, full=plan.sees_all
         )
-        return await plan.fire(translate, base)
+        return await plan.fire(translate, base, extras)
 
     def _unusable(self, error: Exception, stage: str, event_name: HookEventName | None) -> AggregatedHookResult:
         """The result of a request by message that cannot become an event."""

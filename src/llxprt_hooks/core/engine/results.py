@@ -87,7 +87,7 @@ class HookExecutionResult:
             "type": str(self.hook_config.type),
             "dialect": self.hook_config.dialect,
             "command": self.hook_config.command,
-            "duration": self.duration,
+            "duration_ms": self.duration,
             "warm": self.warm,
             "success": self.success,
             "exit_code": self.exit_code,

@@ -15,6 +15,9 @@ from typing import Any
 CALLER_FIELDS = ("metadata", "agent")
 """Objects in a payload that may be absent; a recorded or sent payload keeps its own."""
 
+CALL_FIELDS = ("tool_use_id", "duration_ms")
+"""What only hooks that act get to know about a tool call (D-46). Messages and recorded payloads may have them."""
+
 
 def checked_metadata(value: object) -> dict[str, Any]:
     """Return a copy of a program's metadata; raises ``TypeError`` if it is not a JSON object.

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NotRequired, TypedDict, TypeGuard, TypeVar
 
-from llxprt_hooks._support.fields import FLAG, OBJECT, STRING, FieldType, found, one_of
-from llxprt_hooks.core.protocol.caller import CALLER_FIELDS
+from llxprt_hooks._support.fields import FLAG, NUMBER, OBJECT, STRING, FieldType, found, one_of
+from llxprt_hooks.core.protocol.caller import CALL_FIELDS, CALLER_FIELDS
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import EventField, FieldKind, HookEventName
 
@@ -111,6 +111,9 @@ def input_problem(event_name: HookEventName, value: object) -> str | None:
     for name in BASE_FIELDS:
         if name in value and not isinstance(value[name], str):
             return _wrong(event_name, name, STRING, value[name])
+    for name, kind in zip(CALL_FIELDS, (STRING, NUMBER), strict=True) if event_name.spec.is_about_tool else ():
+        if name in value and kind.read(value[name]) is None:
+            return _wrong(event_name, name, kind, value[name])
     for name in CALLER_FIELDS:
         if name in value and not isinstance(value[name], Mapping):
             return _wrong(event_name, name, OBJECT, value[name])

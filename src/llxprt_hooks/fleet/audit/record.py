@@ -57,7 +57,7 @@ def execution_record(
         **execution,
     }
     payload = _complete("payload", result.hook_input) if payloads else {}
-    return {**_bounded(record), **_caller(result.hook_input), **payload}
+    return {**_bounded({**record, **_call(result.hook_input)}), **_caller(result.hook_input), **payload}
 
 
 def event_record(event: EventEnded, ended: str, project: str, *, session_id: str = "", payloads: bool) -> Record:
@@ -115,6 +115,12 @@ def answer_record(question: QuestionEnded, ended: str, project: str, *, session_
 
 def _bounded(record: Record) -> Record:
     return {name: value[:LOGGED_TEXT] if isinstance(value, str) else value for name, value in record.items()}
+
+
+def _call(hook_input: Mapping[str, Any]) -> Record:
+    """Return which call of a tool it was, and how long the tool took, where the hook got to know it."""
+    known = {"tool_use_id": hook_input.get("tool_use_id"), "tool_duration_ms": hook_input.get("duration_ms")}
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def _caller(hook_input: Mapping[str, Any]) -> Record:
