@@ -8,9 +8,11 @@ import itertools
 import threading
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+import anyio.to_thread
 import pytest
 
 import llxprt_hooks
@@ -638,6 +640,31 @@ def test_a_stop_in_a_pool_stops_the_session() -> None:
     with ThreadPoolExecutor(1) as pool, hooks.session("s2") as session:
         pool.submit(session.run, lambda: hooks.sync.run_tool("any", {}, done)).result()
         assert session.stop_reason == "enough"
+
+
+@pytest.mark.parametrize("way", ["to_thread", "anyio", "copied", "session.run", "executor"])
+async def test_work_in_threads_belongs_to_the_session_that_started_it(way: str) -> None:
+    seen: list[str] = []
+    hooks = Hooks(Config(session_id="own"))
+    hooks.on("BeforeTool", lambda payload: seen.append(payload["session_id"]))
+    loop = asyncio.get_running_loop()
+
+    def work() -> None:
+        hooks.sync.run_tool("any", {}, done)
+
+    with ThreadPoolExecutor(1) as pool:
+        async with hooks.session("here") as session:
+            if way == "to_thread":
+                await asyncio.to_thread(work)
+            elif way == "anyio":
+                await anyio.to_thread.run_sync(work)
+            elif way == "copied":
+                await loop.run_in_executor(pool, copy_context().run, work)
+            elif way == "session.run":
+                await loop.run_in_executor(pool, session.run, work)
+            else:
+                await loop.run_in_executor(pool, work)
+    assert seen == ["own" if way == "executor" else "here"]  # Python passes no context to a plain executor
 
 
 def test_a_coroutine_function_cannot_be_run_in_a_pool() -> None:

@@ -18,6 +18,7 @@ from langchain.agents.middleware import (
 )
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.runnables.config import ContextThreadPoolExecutor, run_in_executor
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -25,7 +26,7 @@ from langgraph.prebuilt import InjectedState, ToolNode
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
 
-from llxprt_hooks import Approval, ask, context, deny, replace_result, rewrite
+from llxprt_hooks import Approval, Hooks, ask, context, deny, replace_result, rewrite
 from llxprt_hooks.integrations.approvals import OpenQuestions
 from llxprt_hooks.integrations.langchain import HooksMiddleware
 from tests.integrations.langchain_support import (
@@ -724,3 +725,19 @@ def test_a_block_of_a_compression_that_cannot_be_honored_is_reported(
     hooks.hooks.on("PreCompress", lambda payload: deny("keep it"))
     assert hooks.summarizer(model_of(says("a summary"))).invoke("…").text == "a summary"
     assert "PreCompress: a hook's block has no effect (keep it): use hooks.compressing" in caplog.text
+
+
+async def test_pools_of_langchain_inherit_a_session() -> None:
+    seen: list[str] = []
+    hooks = Hooks()
+    hooks.on("BeforeTool", lambda payload: seen.append(payload["session_id"]))
+
+    def work(_: object = None) -> None:
+        hooks.sync.run_tool("any", {}, str)
+
+    async with hooks.session("here"):
+        with ContextThreadPoolExecutor(1) as pool:
+            pool.submit(work).result()
+            list(pool.map(work, [1]))
+        await run_in_executor(None, work)
+    assert seen == ["here"] * 3
