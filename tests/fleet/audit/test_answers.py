@@ -77,7 +77,7 @@ async def test_the_log_has_the_answer_to_each_question(
         assert (each["session_id"], each["project"], each["metadata"]) == ("s1", "/a/project", {"team": "web"})
         assert (each["blocked"], each["refusal"]) == (refusal is not None, refusal)
         assert each["failed"] == (each["answer"] == Answered.FAILED)
-        assert each["duration"] >= 0
+        assert each["duration_ms"] >= 0
     assert len({each["digest"] for each in found}) == 1
 
 

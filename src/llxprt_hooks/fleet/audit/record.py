@@ -107,7 +107,7 @@ def answer_record(question: QuestionEnded, ended: str, project: str, *, session_
         "digest": request.digest,
         "blocked": refused,
         "failed": verdict.answered is Answered.FAILED,
-        "duration": question.duration,
+        "duration_ms": question.duration,
     }
     arguments = _complete("tool_input", request.tool_input) if payloads else {}
     return {**_bounded(record), **_caller(asked_by.hook_input), **arguments}
