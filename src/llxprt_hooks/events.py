@@ -175,6 +175,8 @@ class EventSpec:
     """Whether callers wait for the hooks and apply their answers; other events are fire-and-forget (HOOK-203)."""
     can_block: bool = False
     """Whether callers honor a block (HOOK-177 to 181); for other events it only ends a sequential chain."""
+    streams: bool = False
+    """Whether hooks can get what it is about in parts, while it arrives (D-151)."""
     blocked_word: str = "blocked"
     """What a block does, in the log."""
     asks: bool = False
@@ -303,6 +305,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         suppressible=True,
         merge=MergeStrategy.FIELD_REPLACEMENT,
         output=OutputKind.AFTER_MODEL,
+        streams=True,
         if_acting=Acting(),
     ),
     HookEventName.BEFORE_TOOL_SELECTION: EventSpec(

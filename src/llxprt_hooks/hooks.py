@@ -47,6 +47,7 @@ from llxprt_hooks.events import HookEventName, MatchKind, SessionEndReason, Unkn
 from llxprt_hooks.model import TranslatorChoice, check_translator_name
 from llxprt_hooks.settings.definitions import ConfigSource, HookConfig, HookDefinition
 from llxprt_hooks.settings.matcher import is_invalid
+from llxprt_hooks.settings.schema import SENTENCES, WHOLE
 
 if TYPE_CHECKING:
     import os
@@ -69,6 +70,7 @@ class HookOptions(TypedDict, total=False):
     timeout_ms: float
     fail_closed: bool
     threaded: bool
+    stream: str
 
 
 class ToolDecorator(Protocol):
@@ -354,6 +356,7 @@ class Hooks:
         timeout_ms: float = 60000,
         fail_closed: bool = False,
         threaded: bool = False,
+        stream: str = WHOLE,
     ) -> Any:
         """Register a function as a hook; without ``function``, return a decorator that does.
 
@@ -366,6 +369,8 @@ class Hooks:
         if not timeout_ms > 0:
             raise ValueError(f"timeout_ms must be positive, found {timeout_ms!r}")
         _check_matcher(event_name, matcher)
+        if stream not in (WHOLE, SENTENCES):
+            raise ValueError(f"stream must be {WHOLE!r} or {SENTENCES!r}, found {stream!r}")
 
         def register(function: FunctionT) -> FunctionT:
             if not callable(function):
@@ -378,6 +383,7 @@ class Hooks:
                 timeout=float(timeout_ms),
                 name=name,
                 fail_closed=fail_closed,
+                sentences=stream == SENTENCES,
             )
             self.config.add_function_hook(
                 HookDefinition(

@@ -220,6 +220,7 @@ def test_json_shows_programs_what_runs_and_why_not(world: CliProject) -> None:
         "timeout_ms": 2500,
         "fail_closed": True,
         "mode": "enforce",
+        "stream": "whole",
         "warm": False,
         "source": "project",
         "file": str(world.project_file),

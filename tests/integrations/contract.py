@@ -712,6 +712,19 @@ def after_model_repeats_nothing(project: Project) -> Row:
 
 
 @effect
+def after_model_streams_sentences(project: Project) -> Row:
+    """A hook that gets sentences takes a secret out of one, and the others are shown as they arrive."""
+    scrub = {"command": project.python_hook("scrub", SCRUB), "stream": "sentences"}
+    project.configure(AfterModel=scrub)
+    text = f"This is fine. The key is {SECRET} here. Good bye"
+    outcome = yield Scenario(project=project, turns=[text], stream=True)
+    assert "".join(outcome.shown) == text.replace(SECRET, "[secret]")
+    assert outcome.text == text.replace(SECRET, "[secret]")
+    assert next(piece for piece in outcome.shown if piece) == "This is fine. "
+    assert len(project.payloads("scrub")) == 3
+
+
+@effect
 def stream_flows(project: Project) -> Row:
     """Without an AfterModel hook, pieces are shown as they arrive."""
     project.configure(BeforeModel=project.hook(), BeforeTool=project.hook("tool"))

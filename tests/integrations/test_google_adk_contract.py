@@ -50,10 +50,17 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*EXPERIMENTAL:UserWarning")
 CONFIRM = "adk_request_confirmation"
 
 
+def _rest_is_in_the_complete_answer(scenario: Scenario, outcome: Outcome) -> None:
+    """What follows the last sentence is only in the complete answer, which ends every stream of this framework."""
+    assert [piece for piece in outcome.shown if piece] == ["This is fine. ", "The key is [secret] here. "]
+    assert outcome.text == "This is fine. The key is [secret] here. Good bye"
+
+
 class GoogleADKDriver(Driver):
     """Runs a scenario through an app, whose model is scripted."""
 
     acts = True
+    partial: ClassVar = {"after_model_streams_sentences": _rest_is_in_the_complete_answer}
     impossible: ClassVar[dict[str, HookEventName]] = dict.fromkeys(
         ("acting_continuation", "acting_continuation_limit", "acting_answer_stops", "acting_context_cleared"),
         HookEventName.AFTER_AGENT,

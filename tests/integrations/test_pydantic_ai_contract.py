@@ -43,10 +43,17 @@ if TYPE_CHECKING:
     from tests.support.project import Project
 
 
+def _held_back(scenario: Scenario, outcome: Outcome) -> None:
+    """The answer is shown once, as the hook left it."""
+    assert "".join(outcome.shown) == outcome.text == "This is fine. The key is [secret] here. Good bye"
+    assert len(scenario.project.payloads("scrub")) == 1
+
+
 class PydanticAIDriver(Driver):
     """Runs a scenario through an agent of pydantic-ai, whose model is scripted."""
 
     acts = True
+    partial: ClassVar = {"after_model_streams_sentences": _held_back}
     impossible: ClassVar = {
         "pre_compress": HookEventName.PRE_COMPRESS,
         "acting_compression_blocked": HookEventName.PRE_COMPRESS,

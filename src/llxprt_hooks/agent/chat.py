@@ -9,12 +9,14 @@ from google.genai import types
 
 from llxprt_hooks.agent.answer import complete_answer, first_content, shown_text
 from llxprt_hooks.agent.ui import AnswerEnd, AnswerText, ModelBlocked, NoInterface, UserInterface, hook_names
+from llxprt_hooks.core.calls.sentences import Sentences
+from llxprt_hooks.core.calls.stream import close_stream
 from llxprt_hooks.core.engine.session import Session
 from llxprt_hooks.model import GenerateContentParameters
 
 if TYPE_CHECKING:
     from llxprt_hooks.agent.provider import Provider
-    from llxprt_hooks.core.calls.model_call import ModelCallResult
+    from llxprt_hooks.core.calls.model_call import HookedModelCall, ModelCallResult
     from llxprt_hooks.hooks import Hooks
 
 
@@ -72,24 +74,23 @@ class Chat:
 
     async def ask(self) -> Answer:
         """Send the history to the model and return its answer."""
-        answered: list[types.GenerateContentResponse] = []
-
-        async def stream(request: GenerateContentParameters) -> types.GenerateContentResponse:
-            answered.append(await self._stream(request, held_back=call.holds_back))
-            return answered[0]
-
+        received: types.GenerateContentResponse | None = None
         request_config = types.GenerateContentConfig(**self._request_config)
         request = GenerateContentParameters(self._model, list(self.history), request_config)
         with self.session.active():
             call = self._hooks.model_call(request)
-            result = await call.run(stream)
+            sentences = Sentences(call)
+            result = await call.before()
+            if result is None:
+                received = await self._stream(call, sentences)
+                result = sentences.result or await call.after(received)
         if result.response is None:
             return self._unanswered(result)
-        usage = answered[0].usage_metadata if answered else None
+        usage = None if received is None else received.usage_metadata
         self.usage = usage or self.usage
         shown = "" if result.suppress_output else shown_text(result.response)
-        if call.holds_back or not answered:
-            self._show(shown)
+        if call.holds_back or received is None:
+            self._show("" if result.suppress_output else sentences.continued(shown))
         if (content := first_content(result.response)) is not None:
             self.history.append(content)
         self._ui.handle(AnswerEnd(shown))
@@ -99,16 +100,26 @@ class Chat:
             stop_reason=result.stop_reason,
             stopped_by=hook_names(result.decided_by),
             usage=usage,
-            by_model=bool(answered),
+            by_model=received is not None,
         )
 
-    async def _stream(self, request: GenerateContentParameters, *, held_back: bool) -> types.GenerateContentResponse:
+    async def _stream(
+        self, call: HookedModelCall[GenerateContentParameters], sentences: Sentences
+    ) -> types.GenerateContentResponse:
         """Call the model. Show the answer as it arrives, unless an AfterModel hook must see it first (D-14)."""
         chunks: list[types.GenerateContentResponse] = []
-        async for chunk in self._provider.stream(request):
-            chunks.append(chunk)
-            if not held_back:
-                self._show(shown_text(chunk))
+        stream = self._provider.stream(call.request)
+        try:
+            async for chunk in stream:
+                chunks.append(chunk)
+                if not call.holds_back:
+                    self._show(shown_text(chunk))
+                elif call.streams_sentences:
+                    self._show(await sentences.add(shown_text(chunk)))
+                if sentences.result is not None:
+                    break
+        finally:
+            await close_stream(stream)
         return complete_answer(chunks)
 
     def _unanswered(self, result: ModelCallResult[types.GenerateContentResponse]) -> Answer:

@@ -77,6 +77,7 @@ class Item:
             "timeout_ms": config.timeout,
             "fail_closed": config.fail_closed,
             "mode": config.mode,
+            "stream": config.stream,
             "warm": config.warm,
             "source": self.source,
             "file": self.definition.origin,

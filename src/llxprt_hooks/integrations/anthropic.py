@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
@@ -28,7 +28,7 @@ from llxprt_hooks.core import loops
 from llxprt_hooks.core.engine.session import StopRequested
 from llxprt_hooks.integrations.base import from_extra, log
 from llxprt_hooks.integrations.client import ClientHooks, Functions, MakeCall, ToolCall, content_of
-from llxprt_hooks.integrations.http_call import Exchange, without_body_headers
+from llxprt_hooks.integrations.http_call import Exchange, body_stream, without_body_headers
 from llxprt_hooks.integrations.http_transport import is_hooked
 from llxprt_hooks.model.access import field
 
@@ -235,16 +235,38 @@ class _MiddlewareExchange(Exchange[Any]):
     def replay(self, response: Any) -> Any:
         return response  # its bytes stay in it
 
+    async def chunks(self, response: Any) -> AsyncGenerator[bytes, None]:
+        http_response = response.http_response
+        try:
+            if self._kind is APIResponse:
+                for chunk in http_response.iter_bytes():
+                    yield chunk
+            else:
+                async for chunk in http_response.aiter_bytes():
+                    yield chunk
+        finally:
+            await resolve(http_response.close() if self._kind is APIResponse else http_response.aclose())
+
+    def streamed(self, chunks: AsyncGenerator[bytes, None], replaced: Any) -> Any:
+        stream = body_stream(httpx2, chunks, is_async=self._kind is not APIResponse)
+        return self._answered(replaced.http_response, stream=stream)
+
     def answer(self, content: bytes, content_type: str, replaced: Any | None) -> Any:
         if replaced is None:
             http_request = httpx2.Request(self._request.method, httpx2.URL(_ANY_URL).join(self._request.url))
             raw = httpx2.Response(200, headers={"content-type": content_type}, content=content, request=http_request)
             raw.elapsed = timedelta(0)
-        else:
-            old = replaced.http_response
-            headers = without_body_headers(old.headers.raw)
-            raw = httpx2.Response(old.status_code, headers=headers, content=content, request=old.request)
-            raw.elapsed = old.elapsed
+            return self._parsed(raw)
+        return self._answered(replaced.http_response, content=content)
+
+    def _answered(self, old: Any, **body: Any) -> Any:
+        raw = httpx2.Response(
+            old.status_code, headers=without_body_headers(old.headers.raw), request=old.request, **body
+        )
+        raw.elapsed = old.elapsed if "content" in body else timedelta(0)
+        return self._parsed(raw)
+
+    def _parsed(self, raw: httpx2.Response) -> Any:
         request = self._request
         return self._kind(
             raw=raw,

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from llxprt_hooks.core.calls.sentences import Sentences
 from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.engine.session import current_session
 from llxprt_hooks.events import MODEL_EVENTS, HookEventName
@@ -92,6 +93,8 @@ class _Run:
         """Why the prompt is not sent to the model."""
         self.answer = ""
         self.models: dict[_Caller, HookedModelCall[GenerateContentParameters]] = {}
+        self.sentences: dict[_Caller, Sentences] = {}
+        """What was released of an answer that is streamed."""
         self.tools: WeakKeyDictionary[ToolContext, ToolCallHalves] = WeakKeyDictionary()
         """By context, which the framework makes for each call: ids are the model's, and may repeat."""
         self.suppressed: set[str] = set()
@@ -318,6 +321,7 @@ class HooksPlugin(Integration, BasePlugin):
         caller, session = _caller(callback_context), run.part_of(callback_context)
         session.restriction = Restriction()
         run.models.pop(caller, None)
+        run.sentences.pop(caller, None)
         if self.model_plans(session) is None:
             return None
         request = GenerateContentParameters(llm_request.model or "", llm_request.contents, llm_request.config)
@@ -342,14 +346,26 @@ class HooksPlugin(Integration, BasePlugin):
         if run is None or call is None:
             return None
         if llm_response.partial:
-            # The runner skips a response without content.
-            return LlmResponse(partial=True) if call.holds_back else None
+            return await self._partial(run, callback_context, llm_response) if call.holds_back else None
         response = _response(llm_response)
-        with run.part_of(callback_context).active():
-            result = await call.after(response)  # a model may give several complete responses
+        sentences = run.sentences.pop(_caller(callback_context), None)
+        result = None if sentences is None else sentences.result
+        if result is None:
+            with run.part_of(callback_context).active():
+                result = await call.after(response)  # a model may give several complete responses
         if result.stop_reason is None and result.response is response:
             return _marked(llm_response, result) if result.suppress_output else None
         return _answer(result, callback_context)
+
+    async def _partial(self, run: _Run, context: CallbackContext, response: LlmResponse) -> LlmResponse:
+        """Return as much of a part of an answer as hooks have seen; the runner skips a response without content."""
+        call = run.models[_caller(context)]
+        if not call.streams_sentences:
+            return LlmResponse(partial=True)
+        sentences = run.sentences.setdefault(_caller(context), Sentences(call))
+        text = await sentences.add(_text(response.content))
+        content = types.Content(role="model", parts=[types.Part(text=text)]) if text else None
+        return LlmResponse(partial=True, content=content)
 
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception

@@ -4,7 +4,8 @@ A model call is JSON on its way out and bytes on its way back, whichever program
 
 - A request that hooks leave alone, an answer that they leave alone, and an error pass byte for byte.
 - Without an AfterModel hook an answer is passed on as it arrives. With one, it is read to its end first. A stream that
-  ends too early then raises, and nothing of it is shown.
+  ends too early then raises, and nothing of it is shown. If the hooks take sentences, the text is passed on as they
+  leave it (D-151).
 """
 
 from __future__ import annotations
@@ -12,19 +13,24 @@ from __future__ import annotations
 import json
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks.core.calls.lookup import ModelPlans, enforces
 from llxprt_hooks.core.calls.model_call import HookedModelCall, ModelCallResult
+from llxprt_hooks.core.calls.sentences import SentenceEvents
+from llxprt_hooks.core.calls.stream import in_this_thread
 from llxprt_hooks.core.engine.session import Sessionless, current_session
 from llxprt_hooks.model import AnyTranslator, TranslationError
 from llxprt_hooks.model.wire.sse import encode_json
 
 if TYPE_CHECKING:
     from llxprt_hooks.config import Config
+    from llxprt_hooks.core.calls.sentences import Finish
     from llxprt_hooks.model.wire import Wire
 
 ResponseT = TypeVar("ResponseT")
@@ -53,6 +59,14 @@ class Exchange(ABC, Generic[ResponseT]):
     @abstractmethod
     async def read(self, response: ResponseT) -> bytes:
         """Read the body of a response to its end, and decompress it."""
+
+    @abstractmethod
+    def chunks(self, response: ResponseT) -> AsyncGenerator[bytes, None]:
+        """Read the body of a response piece by piece, decompressed, and close it."""
+
+    @abstractmethod
+    def streamed(self, chunks: AsyncGenerator[bytes, None], replaced: ResponseT) -> ResponseT:
+        """Build a response whose body is read while it is made, based on the one that it replaces."""
 
     @abstractmethod
     def replay(self, response: ResponseT) -> ResponseT:
@@ -107,6 +121,17 @@ async def call_model(
     if not reads_answer:
         call.passed_on()
         return response
+
+    async def finish(answer: Any) -> ModelCallResult[Any]:
+        result = await call.after(answer)
+        final = answer if result.response is None else result.response
+        if refuse is not None:
+            translator.read_response(final)
+            final = wire.without_calls(final, partial(refuse, result))
+        return replace(result, response=final)
+
+    if call.streams_sentences and wire.is_streamed(body) and wire.has_one_answer(call.request):
+        return exchange.streamed(_sentences(call, wire, exchange, response, finish), response)
     content = await exchange.read(response)
     if wire.is_streamed(body):
         assembler = wire.assembler(call.request)
@@ -118,11 +143,7 @@ async def call_model(
         answer = json_body(content)
     if answer is None or answer is content:
         raise exchange.failure("the answer ended before it was complete; nothing of it was used")
-    result = await call.after(answer)
-    final = answer if result.response is None else result.response
-    if refuse is not None:
-        translator.read_response(final)
-        final = wire.without_calls(final, partial(refuse, result))
+    final: Any = (await finish(answer)).response
     if final is answer:
         return exchange.replay(response)
     return exchange.answer(*_encoded(wire, final, call.request), response)
@@ -138,6 +159,23 @@ def claimed_caller(body: Any) -> dict[str, Any]:
     metadata = given.get("metadata")
     users = {name: given[name] for name in _USERS if isinstance(given.get(name), str)}
     return {**(metadata if isinstance(metadata, Mapping) else {}), **users}
+
+
+async def _sentences(
+    call: HookedModelCall[Any], wire: Wire, exchange: Exchange[ResponseT], response: ResponseT, finish: Finish
+) -> AsyncGenerator[bytes, None]:
+    """Yield the body of a streamed answer with the text that hooks have left in it."""
+    events = SentenceEvents(call, wire)
+    is_own = True
+    try:
+        async with aclosing(exchange.chunks(response)) as chunks, aclosing(events.stream(chunks, finish)) as released:
+            async for event in released:
+                is_own = isinstance(event, bytes)
+                yield event if is_own else wire.encode(event)
+    except (ConnectionAbortedError, TranslationError) as error:
+        raise exchange.failure(str(error)) from error
+    if not is_own:
+        yield wire.END
 
 
 def called_api(config: Config, translators: Iterable[AnyTranslator], method: str, path: str) -> AnyTranslator | None:
@@ -177,6 +215,16 @@ def json_body(content: bytes) -> Any:
 # Requests and responses of httpx and httpx2.
 
 
+def body_stream(library: Any, chunks: AsyncGenerator[bytes, None], *, is_async: bool) -> Any:
+    """Return a body of one of these libraries that is read while it is made."""
+    if is_async:
+        methods = {"__aiter__": lambda self: chunks, "aclose": lambda self: chunks.aclose()}
+        return type("ReleasedStream", (library.AsyncByteStream,), methods)()
+    pieces = in_this_thread(chunks)
+    methods = {"__iter__": lambda self: pieces, "close": lambda self: pieces.close()}
+    return type("ReleasedStream", (library.SyncByteStream,), methods)()
+
+
 class TransportExchange(Exchange[Any]):
     """A request that is sent by a method of a transport, synchronous or not. What is not, never waits."""
 
@@ -199,6 +247,25 @@ class TransportExchange(Exchange[Any]):
         finally:
             await resolve(response.aclose() if self._is_async else response.close())
         return self._decoded(response)
+
+    async def chunks(self, response: Any) -> AsyncGenerator[bytes, None]:
+        readable = self._library.Response(response.status_code, headers=response.headers, stream=response.stream)
+        try:
+            if self._is_async:
+                async for chunk in readable.aiter_bytes():
+                    yield chunk
+            else:
+                for chunk in readable.iter_bytes():
+                    yield chunk
+        finally:
+            await resolve(response.aclose() if self._is_async else response.close())
+
+    def streamed(self, chunks: AsyncGenerator[bytes, None], replaced: Any) -> Any:
+        stream = body_stream(self._library, chunks, is_async=self._is_async)
+        headers = without_body_headers(replaced.headers.raw)
+        return self._library.Response(
+            replaced.status_code, headers=headers, stream=stream, extensions=replaced.extensions
+        )
 
     def replay(self, response: Any) -> Any:
         return self._response(response.status_code, response.headers, self._raw, response.extensions)

@@ -87,6 +87,12 @@ NOT_HONORED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
 """For each integration, the events at which hooks that act cannot have all their effects, with the reason."""
 
 
+UNSTREAMED: Final[Mapping[str, str]] = {
+    "pydantic-ai": "pydantic-ai gets an answer that AfterModel hooks see when it is complete",
+}
+"""The integrations that stream, but not sentence by sentence, each with the reason."""
+
+
 def require_supported(required: Iterable[RequiredHook], unsupported: Mapping[HookEventName, str]) -> None:
     """Raise ``GuardMissingError`` if a required hook would never run, because its event never fires."""
     never = ((each, unsupported.get(each.event)) for each in required)

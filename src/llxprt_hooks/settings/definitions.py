@@ -37,6 +37,8 @@ from llxprt_hooks.settings.schema import (
     HOOK_FIELDS,
     OBSERVE,
     AnyExecutor,
+    SENTENCES,
+    WHOLE,
     executors,
     hook_shape,
     settings_executor,
@@ -108,6 +110,8 @@ class HookConfig(msgspec.Struct, frozen=True):
     """It runs only where a person would be asked about a call, and may answer in that person's place (D-156)."""
     foreign: ForeignHook | None = None
     """What translates for a hook that speaks another dialect (D-144)."""
+    sentences: bool = False
+    """It gets the text of a streamed answer at the end of each sentence (D-151)."""
 
     @property
     def dialect(self) -> str:
@@ -123,6 +127,11 @@ class HookConfig(msgspec.Struct, frozen=True):
     def mode(self) -> str:
         """The mode, as settings have it."""
         return OBSERVE if self.observe else ENFORCE
+
+    @property
+    def stream(self) -> str:
+        """What it gets of a streamed answer, as settings have it."""
+        return SENTENCES if self.sentences else WHOLE
 
     @property
     def executor(self) -> AnyExecutor:
@@ -248,7 +257,8 @@ def read_hook(
     timeout = float(min(values["timeout"], _MAX_TIMEOUT))
     name, description, fail_closed = values["name"], values["description"], values["failClosed"]
     observe = values["mode"] == OBSERVE
-    config = HookConfig(str(node.scalar), spec, timeout, name, description, fail_closed, before_start, scope, observe)
+    config = HookConfig(str(node.scalar), spec, timeout, name, description, fail_closed, before_start, scope, observe,
+                        sentences=values["stream"] == SENTENCES)  # fmt: skip
     return config, problems
 
 

@@ -53,6 +53,10 @@ ENFORCE: Final = "enforce"
 OBSERVE: Final = "observe"
 """The modes of a hook (D-80)."""
 
+WHOLE: Final = "whole"
+SENTENCES: Final = "sentences"
+"""What an AfterModel hook gets of an answer that is streamed (D-151)."""
+
 _BOOLEAN: Final = Scalar(Kind.BOOLEAN)
 
 HOOK_FIELDS: Final[Mapping[str, Field]] = {
@@ -79,6 +83,13 @@ HOOK_FIELDS: Final[Mapping[str, Field]] = {
         Scalar(Kind.STRING, choices=(ENFORCE, OBSERVE)),
         "`observe`: the hook runs and is logged with what it would have decided, and changes nothing.",
         default=ENFORCE,
+        nullable=True,
+    ),
+    "stream": Field(
+        Scalar(Kind.STRING, choices=(WHOLE, SENTENCES)),
+        "For AfterModel. `sentences`: of an answer that is streamed, the hook gets the text so far at the end of each "
+        "sentence, and what it makes of it is shown at once. It counts only if all AfterModel hooks have it.",
+        default=WHOLE,
         nullable=True,
     ),
 }

@@ -95,3 +95,34 @@ def test_pieces_become_one_answer_that_lacks_nothing() -> None:
 def test_no_pieces_are_an_empty_answer() -> None:
     complete = complete_answer([])
     assert (shown_text(complete), function_calls(complete)) == ("", [])
+
+
+# Sentences.
+
+REDACT = """jq -c '{hookSpecificOutput: {llm_response: {text: (.llm_response.text | gsub("sk-[0-9]"; "[KEY]"))}}}'"""
+
+
+@pytest.mark.parametrize(
+    ("command", "shown", "stopped"),
+    [
+        (REDACT, ["One. ", "The key is [KEY]. ", "Bye"], None),
+        ("cat > payload; grep -q sk- payload && exit 1; echo '{}'", ["One. ", "\n\nblocked because"], None),
+        ('grep -q sk- && echo \'{"continue": false, "stopReason": "enough"}\'', ["One. ", "\n\nenough"], "enough"),
+    ],
+    ids=["redacts", "fails", "stops"],
+)
+async def test_sentences_reach_the_screen_as_the_hook_leaves_them(
+    project: AgentProject, command: str, shown: list[str], stopped: str | None
+) -> None:
+    recorder = Recorder("One. The ", "key is sk-1. ", "Bye")
+    hook = {"type": "command", "command": command, "stream": "sentences", "failClosed": stopped is None}
+    config = Config(working_dir=project.root, enable_hooks=True, hooks={"AfterModel": [{"hooks": [hook]}]})
+    chat = Chat(Hooks(config), recorder, recorder, model="some-model", request_config={})
+    chat.history.append(types.Content(role="user", parts=[types.Part(text="Hello?")]))
+
+    answer = await chat.ask()
+
+    assert len(recorder.shown) == len(shown)
+    assert all(text.startswith(start) for text, start in zip(recorder.shown, shown, strict=True))
+    assert (answer.shown, answer.stop_reason) == ("".join(recorder.shown), stopped)
+    assert "sk-1" not in str(chat.history)

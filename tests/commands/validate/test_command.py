@@ -310,3 +310,16 @@ def test_for_an_integration(place: DiagnosedProject) -> None:
     assert "hooks for AfterModel will not run: an MCP server does not see the model" in checked.stdout
     assert checked.returncode == 1
     assert run(place, "validate", "--for", "nothing").returncode == 64
+
+
+def test_sentences_that_a_hook_will_not_get_are_found(place: DiagnosedProject) -> None:
+    def hooks(*streams: str) -> str:
+        each = [{"type": "command", "command": f"cat {n}", "stream": stream} for n, stream in enumerate(streams)]
+        settings = {"enableHooks": True, "hooks": {"AfterModel": [{"hooks": each}]}}
+        place.write(place.project_file, json.dumps(settings))
+        given = ("validate", "--for", "pydantic-ai") if len(streams) == 1 else ("validate",)
+        return run(place, *given, ".llxprt/settings.json").stdout
+
+    assert "`stream` has no effect: pydantic-ai" in hooks("sentences")
+    assert "`stream` has no effect: another AfterModel hook" in hooks("sentences", "whole")
+    assert "stream-no-effect" not in hooks("sentences", "sentences")

@@ -126,6 +126,8 @@ CASES = {
         "fails",
     ),
     "failClosed that is idle": ("fail-closed-no-effect", field('"failClosed": «true»', "AfterTool"), "BeforeTool"),
+    "sentences of a request": ("stream-no-effect", field('"stream": «"sentences"»', "BeforeModel"), "Remove"),
+    "an unknown stream": ("invalid-value", field('"stream": «"words"»', "AfterModel"), "allowed value"),
     # Timeouts.
     "seconds": ("timeout-seconds", field('"timeout": «600»'), "600000"),
     "half a second": ("timeout-seconds", field('"timeout": «0.5»'), "500"),

@@ -112,6 +112,8 @@ def _print_below(console: Console, item: Item) -> None:
         print_line(console, ("      blocks when it fails", "dim"))
     if config.observe:
         print_line(console, ("      only observes: it is logged, and changes nothing", "dim"))
+    if config.sentences:
+        print_line(console, ("      gets streamed answers sentence by sentence", "dim"))
     if config.warm:
         print_line(console, ("      a waiting Python runs it, if the command is a Python script", "dim"))
     if config.description:

@@ -13,7 +13,7 @@ from llxprt_hooks._support.terminal import line, print_json, print_line, print_w
 from llxprt_hooks._support.text import escape_for_terminal, plural
 from llxprt_hooks.cli.options import dialect_options, directory_option, json_option
 from llxprt_hooks.commands.exit_status import ExitStatus
-from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
+from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSTREAMED, UNSUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,7 +102,12 @@ def command(
         given = context.get_parameter_source("directory") is not click.core.ParameterSource.DEFAULT
         inspection = inspect_file(file, project if given else project_of(file) or project, tools)
     if integration is not None:
-        inspection = replace(inspection, unsupported=UNSUPPORTED[integration], not_honored=NOT_HONORED[integration])
+        inspection = replace(
+            inspection,
+            unsupported=UNSUPPORTED[integration],
+            not_honored=NOT_HONORED[integration],
+            unstreamed=UNSTREAMED.get(integration, ""),
+        )
     diagnostics = diagnose(inspection)
     counts = Counter(diagnostic.severity.value for diagnostic in diagnostics)
     if as_json:

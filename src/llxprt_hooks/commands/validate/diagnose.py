@@ -58,6 +58,7 @@ EACH_HOOK: Final[tuple[Callable[[Inspection, FileHook], Found], ...]] = (
     hooks.check_timeout,
     hooks.check_fail_closed,
     script_text.check_full_view,
+    hooks.check_stream,
 )
 EACH_COMMAND: Final[tuple[Callable[[Inspection, FileHook], Found], ...]] = (
     commands.check_syntax,

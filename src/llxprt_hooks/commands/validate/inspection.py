@@ -58,6 +58,8 @@ class Inspection:
     """What is wrong in the files of other agents."""
     other_files: frozenset[Path] = frozenset()
     """Those that exist."""
+    unstreamed: str = ""
+    """Why answers are not streamed in sentences there; empty if they are."""
 
     @property
     def found(self) -> tuple[Path, ...]:

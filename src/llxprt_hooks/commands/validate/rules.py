@@ -90,6 +90,7 @@ class Rule(Enum):
     FAILING_HOOK = _error("The hook fails each time, and calls go ahead.")
     DOUBTFUL_VALUE = _warning("The hook probably does not do what was meant.")
     FAIL_CLOSED_NO_EFFECT = _warning("`failClosed` turns a failure into a block, and this event cannot be blocked.")
+    STREAM_NO_EFFECT = _warning("The answer is held back until it is complete, as without `stream`.")
 
     # Time.
     TIMEOUT_SECONDS = _warning(

@@ -18,7 +18,7 @@ from llxprt_hooks.core.protocol.model_outputs import (
 )
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.model import HookFormat, TranslationError, request_payload, resolve_translator, response_payload
-from llxprt_hooks.model.answers import collected_problems
+from llxprt_hooks.model.answers import collected_problems, read_response
 from llxprt_hooks.model.payload import request_from, response_from
 
 if TYPE_CHECKING:
@@ -190,15 +190,60 @@ async def after_model(
     output = decision.final_output
     if not isinstance(output, AfterModelHookOutput):
         return AfterModelHookResult(response=response.given), ()
-    acting = decision.acting
-    if isinstance(acting, AfterModelHookOutput) and acting.is_blocking_decision():
-        used = _translated_or(None, lambda: acting.using(request.translator).get_refusal(response.given))
+    if (ending := _ending(plan, decision)) is not None:
+        used = _translated_or(None, lambda: ending.using(request.translator).get_refusal(response.given))
     else:
         modified = _translated_or(
             None, lambda: _modified_response(output.using(request.translator), response, full=full)
         )
         used = response.given if modified is None else modified
     return AfterModelHookResult(response=used, **_common(decision)), decision.decided_by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerPart:
+    """What hooks made of the text of an answer, as far as it has arrived."""
+
+    text: str
+    is_last: bool = False
+    """Whether they end the answer here, with this text."""
+    stop_reason: str | None = None
+    decided_by: DecidedBy = ()
+
+
+async def after_model_part(plan: ExecutionPlan, llm_request: Any, text: str) -> AnswerPart:
+    """Run the AfterModel hooks of a plan on a part of an answer; it has no ``finishReason`` yet (D-151)."""
+    candidate = {"content": {"role": "model", "parts": [text]}, "index": 0}
+    given = HookFormat({"text": text, "candidates": [candidate]})
+    decision = await plan.fire({"llm_request": llm_request, "llm_response": given.data})
+    output = decision.final_output
+    if not isinstance(output, AfterModelHookOutput):
+        return AnswerPart(text=text)
+    if (ending := _ending(plan, decision)) is not None:
+        return AnswerPart(text=ending.get_effective_reason(), is_last=True, decided_by=decision.decided_by)
+    shown = ModelResponse(given, ModelRequest(None, None))
+    answer = (_without_echoed_fields(output, shown, full=plan.sees_all).hook_specific_output or {}).get("llm_response")
+    try:
+        changed = read_response(answer)["text"] if answer else None
+    except TranslationError as error:
+        if plan.fail_closed:
+            return AnswerPart(text=str(error), is_last=True)
+        log.warning("a hook's model data cannot be used and is ignored", exc_info=True)
+        changed = None
+    if (stop_reason := output.get_stop_reason()) is None:
+        return AnswerPart(text=text if changed is None else changed)
+    last = stop_reason if changed is None else changed
+    return AnswerPart(text=last, is_last=True, stop_reason=stop_reason, decided_by=decision.decided_by)
+
+
+def _ending(plan: ExecutionPlan, decision: AggregatedHookResult) -> AfterModelHookOutput | None:
+    """Return what blocks an answer: hooks that act, or, where answers are streamed, the failure of a guard."""
+    if isinstance(decision.acting, AfterModelHookOutput) and decision.acting.is_blocking_decision():
+        return decision.acting
+    blocks = [result.output for result in decision.results if result.ends_answer]
+    if not decision.results and plan.streams_sentences and plan.fail_closed:
+        blocks = [decision.final_output]
+    return next((block for block in blocks if isinstance(block, AfterModelHookOutput)), None)
 
 
 async def before_tool_selection(

@@ -8,6 +8,7 @@ has answered or is not called, into the next one (D-14).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -16,9 +17,11 @@ from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core.calls.lookup import ModelPlans, model_plans
 from llxprt_hooks.core.calls.model import (
+    AnswerPart,
     ModelRequest,
     ModelResponse,
     after_model,
+    after_model_part,
     before_model,
     before_tool_selection,
 )
@@ -82,6 +85,8 @@ class HookedModelCall(Generic[RequestT]):
         self._session = session or Detached(notes=tuple(notes))
         self._given_notes = self._session.notes
         self._new_notes: tuple[str, ...] = ()
+        self._sent: Any | None = None
+        """The request as it was sent, in hook format, once a part of the answer has been shown to hooks."""
 
     @property
     def request(self) -> RequestT:
@@ -93,6 +98,12 @@ class HookedModelCall(Generic[RequestT]):
         """Whether an AfterModel hook will see the answer."""
         after = self._plans[2]
         return after is not None and not after.is_broken
+
+    @property
+    def streams_sentences(self) -> bool:
+        """Whether the text of the answer may be shown as far as ``after_part`` has returned it."""
+        after = self._plans[2]
+        return after is not None and after.streams_sentences and not after.is_broken
 
     @property
     def observes_answers_only(self) -> bool:
@@ -157,7 +168,8 @@ class HookedModelCall(Generic[RequestT]):
         answer = ModelResponse(response, self._request)
         if self._session.checks_requests and self.holds_back:
             answer.read  # noqa: B018 - raises if the translator cannot read it
-        after, decided_by = await after_model(self._plans[2], self._request, answer)
+        with self._in_session():
+            after, decided_by = await after_model(self._plans[2], self._request, answer)
         return self._answered(
             ModelCallResult(
                 response=after.response,
@@ -168,6 +180,31 @@ class HookedModelCall(Generic[RequestT]):
                 decided_by=decided_by,
             )
         )
+
+    async def after_part(self, text: str) -> AnswerPart:
+        """Run the hooks after the call on the text that has arrived so far, which ``streams_sentences`` allows."""
+        after = self._plans[2]
+        assert after is not None
+        with self._in_session():
+            if self._sent is None:
+                self._sent = self._request.as_sent(full=after.sees_all)
+            return await after_model_part(after, self._sent, text)
+
+    def ended(self, text: str, part: AnswerPart) -> ModelCallResult[Any]:
+        """Return the result of a call whose answer hooks have ended before its end: this text is all of it."""
+        blank = self.translator.blank_response(self._request.read)
+        return self._answered(
+            ModelCallResult(
+                response=self.translator.from_hook_llm_response({"text": text}, blank),
+                stop_reason=part.stop_reason,
+                restriction=self.restriction,
+                decided_by=part.decided_by,
+            )
+        )
+
+    def _in_session(self) -> AbstractContextManager[Any]:
+        """The call's session, for hooks that run when a program reads a stream, anywhere."""
+        return self._session.active() if isinstance(self._session, Session) else nullcontext()
 
     def passed_on(self) -> ModelCallResult[Any]:
         """Return the result of a call whose answer was shown as it arrived, which is allowed unless ``holds_back``."""

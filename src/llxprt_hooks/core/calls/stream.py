@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks.core import loops
+from llxprt_hooks.core.calls.sentences import SentenceEvents
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.calls.model_call import HookedModelCall, ModelCallResult
@@ -40,7 +41,7 @@ class ModelStream(Generic[ChunkT, ResponseT]):
 
     async def aclose(self) -> None:
         """End the answer early."""
-        await _close(self._chunks)
+        await close_stream(self._chunks)
 
     async def _iterate(self) -> AsyncIterator[ChunkT]:
         hooked = self._hooked
@@ -51,6 +52,11 @@ class ModelStream(Generic[ChunkT, ResponseT]):
             return
         holds_back, held_back = hooked.holds_back, []
         source = await resolve(self._call(hooked.request))
+        if self._streams_sentences:
+            async with aclosing(self._sentences(source)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+            return
         try:
             async with aclosing(_chunks(source)) as chunks:
                 async for chunk in chunks:
@@ -59,7 +65,7 @@ class ModelStream(Generic[ChunkT, ResponseT]):
                     else:
                         yield chunk
         finally:
-            await _close(source)
+            await close_stream(source)
         if not holds_back:
             self.result = hooked.passed_on()
             return
@@ -68,6 +74,22 @@ class ModelStream(Generic[ChunkT, ResponseT]):
         shown = self.result.response
         for chunk in held_back if shown is None or shown is response else self._split(shown):
             yield chunk
+
+    @property
+    def _streams_sentences(self) -> bool:
+        is_own = self._given_join is not None or self._given_split is not None
+        return self._hooked.streams_sentences and not is_own and self._wire.has_one_answer(self._hooked.request)
+
+    async def _sentences(self, source: Any) -> AsyncGenerator[Any, None]:
+        """Yield the chunks of an answer with the text that hooks have left in it."""
+        events = SentenceEvents(self._hooked, self._wire)
+        try:
+            async with aclosing(_chunks(source)) as chunks, aclosing(events.stream(chunks)) as released:
+                async for chunk in released:
+                    yield chunk
+        finally:
+            await close_stream(source)
+            self.result = events.result
 
     def _join(self, chunks: list[ChunkT]) -> Any:
         if self._given_join is not None:
@@ -106,16 +128,20 @@ class SyncModelStream(Generic[ChunkT, ResponseT]):
         return self._chunks
 
     def _iterate(self) -> Generator[ChunkT, None, None]:
-        chunks = aiter(self._stream)
-        try:
-            while (chunk := loops.drive(_next(chunks))) is not _END:
-                yield chunk
-        finally:
-            loops.drive(self._stream.aclose())
+        return in_this_thread(aiter(self._stream))
 
     def close(self) -> None:
         """End the answer early."""
         self._chunks.close()
+
+
+def in_this_thread(chunks: AsyncIterator[ChunkT]) -> Generator[ChunkT, None, None]:
+    """Yield what an asynchronous iterator yields, for a synchronous caller, and close it."""
+    try:
+        while (chunk := loops.drive(_next(chunks))) is not _END:
+            yield chunk
+    finally:
+        loops.drive(close_stream(chunks))
 
 
 _END: Any = object()
@@ -134,7 +160,7 @@ async def _chunks(source: Any) -> AsyncGenerator[Any, None]:
             yield chunk
 
 
-async def _close(source: Any) -> None:
+async def close_stream(source: Any) -> None:
     """Close a stream that may not be at its end; SDKs call it ``close``, generators ``aclose``."""
     close = getattr(source, "aclose", None) or getattr(source, "close", None)
     if close is not None:

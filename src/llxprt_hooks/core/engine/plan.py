@@ -120,6 +120,7 @@ class ExecutionPlan:
         "observes_only",
         "sees_all",
         "sequential",
+        "streams_sentences",
         "subject",
     )
 
@@ -149,6 +150,8 @@ class ExecutionPlan:
         """Whether any hook speaks another dialect than our own."""
         self.sees_all = bool(self.hook_configs) and all(config.acts for config in self.hook_configs)
         """Whether model data is shown in the full view: an answer is in one view or the other (D-142)."""
+        self.streams_sentences = bool(self.hook_configs) and all(config.sentences for config in self.hook_configs)
+        """Whether the text of a streamed answer may be released in parts, each as the hooks left it (D-151)."""
         self.in_process = any(config.executor.in_process for config in self.hook_configs)
         """Whether any hook runs inside this process, so that its event loop matters."""
         self.for_question: ExecutionPlan | None = None

@@ -167,15 +167,17 @@ def _strictest(copies: list[HookConfig]) -> HookConfig:
     """The hook that runs for all copies: the first one (HOOK-091), but a copy never disables a guard.
 
     Copies that only observe do not count beside one that does not (D-80). If any copy has ``failClosed``, the hook that
-    runs has it too, with the longest timeout of all (D-27). Copies do not affect a managed hook (D-36).
+    runs has it too, with the longest timeout of all (D-27). Sentences are for all copies or none (D-151). Copies do not
+    affect a managed hook (D-36).
     """
     if len(copies) > 1:
         copies = [copy for copy in copies if not copy.observe] or copies
-    if copies[0].scope is HookScope.MANAGED:
+    if len(copies) == 1 or copies[0].scope is HookScope.MANAGED:
         return copies[0]
-    if len(copies) == 1 or not any(copy.fail_closed for copy in copies):
-        return copies[0]
-    return structs.replace(copies[0], fail_closed=True, timeout=max(copy.timeout for copy in copies))
+    first = structs.replace(copies[0], sentences=all(copy.sentences for copy in copies))
+    if not any(copy.fail_closed for copy in copies):
+        return first
+    return structs.replace(first, fail_closed=True, timeout=max(copy.timeout for copy in copies))
 
 
 def _why(entry: HookRegistryEntry, subject: str | None, skip: Skip | None, first: HookRegistryEntry) -> str:

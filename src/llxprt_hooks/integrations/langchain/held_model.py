@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from functools import reduce, wraps
 from inspect import iscoroutinefunction
 from operator import add
-from typing import Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk, message_chunk_to_message
@@ -27,6 +27,9 @@ from llxprt_hooks.core import loops
 from llxprt_hooks.integrations.base import log
 from llxprt_hooks.integrations.langchain.translator import model_name_of
 
+if TYPE_CHECKING:
+    from llxprt_hooks.core.calls.sentences import Sentences
+
 Finish: TypeAlias = Callable[[AIMessage], Awaitable[AIMessage]]
 
 
@@ -35,6 +38,8 @@ class HeldModel(BaseChatModel):
 
     inner: Any = Field(repr=False)
     finish: Any = Field(repr=False)
+    sentences: Any = Field(default=None, repr=False)
+    """Returns a ``Sentences`` for each streamed answer; None if it is held back until its end."""
     cache: Any = False  # a cached answer would not be shown to hooks
 
     @classmethod
@@ -80,20 +85,28 @@ class HeldModel(BaseChatModel):
     def _stream(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> Iterator[ChatGenerationChunk]:
-        with _unobserved():
-            chunks = list(self.inner.stream(messages, {"callbacks": []}, stop=stop, **kwargs))
-        answer = _joined(chunks)
-        yield from _chunks(loops.drive(self.finish(answer)), answer, chunks)
+        held = _HeldChunks(self.sentences)
+        stream = self.inner.stream(messages, {"callbacks": []}, stop=stop, **kwargs)
+        try:
+            while not held.is_ended and (chunk := _next_unobserved(stream)) is not None:
+                yield from loops.drive(held.add(chunk))
+        finally:
+            stream.close()
+        yield from loops.drive(held.rest(self.finish))
 
     async def _astream(
         self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        with _unobserved():
-            stream = self.inner.astream(messages, {"callbacks": []}, stop=stop, **kwargs)
-            chunks = [chunk async for chunk in stream]
-        answer = _joined(chunks)
-        for chunk in _chunks(await self.finish(answer), answer, chunks):
-            yield chunk
+        held = _HeldChunks(self.sentences)
+        stream = self.inner.astream(messages, {"callbacks": []}, stop=stop, **kwargs)
+        try:
+            while not held.is_ended and (chunk := await _anext_unobserved(stream)) is not None:
+                for released in await held.add(chunk):
+                    yield released
+        finally:
+            await stream.aclose()
+        for released in await held.rest(self.finish):
+            yield released
 
 
 class _Compression:
@@ -187,6 +200,88 @@ def _unobserved() -> Iterator[None]:
         yield
 
 
+def _next_unobserved(stream: Iterator[Any]) -> Any:
+    with _unobserved():
+        return next(stream, None)
+
+
+async def _anext_unobserved(stream: AsyncIterator[Any]) -> Any:
+    with _unobserved():
+        return await anext(stream, None)
+
+
+class _HeldChunks:
+    """The chunks of one answer: held back, but for the text that hooks have seen (D-151)."""
+
+    def __init__(self, begin: Callable[[], Sentences] | None) -> None:
+        self._sentences = None if begin is None else begin()
+        self._chunks: list[Any] = []
+        self._first: AIMessageChunk | None = None
+        self._is_open = False
+        self._has_more = False
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether hooks have ended the answer."""
+        return self._sentences is not None and self._sentences.result is not None
+
+    async def add(self, chunk: Any) -> list[ChatGenerationChunk]:
+        """Add a chunk of the model; return what may be passed on now."""
+        self._chunks.append(chunk)
+        if self._sentences is None or self._has_more:
+            return []
+        if (text := _text_in(chunk)) is None:
+            self._has_more = self._first is not None and bool(chunk.content or chunk.tool_call_chunks)
+            return []
+        opening = [] if self._is_open else [each for each in self._chunks if _text_in(each) is None and each.content]
+        self._first = self._first or chunk
+        if not (new := await self._sentences.add(text)):
+            return []
+        self._is_open = True
+        return [*(_content_chunk(self._first, each.content) for each in opening), self._piece(new)]
+
+    async def rest(self, finish: Finish) -> Iterator[ChatGenerationChunk]:
+        """Finish the answer; return what is left to be passed on."""
+        answer = _joined(self._chunks)
+        final = await finish(answer)
+        if not self._is_open:
+            return _chunks(final, answer, self._chunks)
+        blocks = [final.content] if isinstance(final.content, str) else list(final.content)
+        texts = [place for place, block in enumerate(blocks) if _block_text(block) is not None]
+        place = texts[0] if texts else -1
+        new = self._sentences.continued(_block_text(blocks[place]) or "") if self._sentences and texts else ""
+        following = [] if isinstance(final.content, str) else blocks[place + 1 :]
+        content = self._piece(new).message.content
+        if following:
+            content = [*([content] if isinstance(content, str) else content), *following]
+        return iter([_last_chunk(final, content)])
+
+    def _piece(self, text: str) -> ChatGenerationChunk:
+        first = cast("AIMessageChunk", self._first)
+        is_text = isinstance(first.content, str)
+        return _content_chunk(first, text if is_text else [{**cast("Any", first.content[0]), "text": text}])
+
+
+def _text_in(chunk: Any) -> str | None:
+    """Return the text of a chunk that has nothing else; None for any other."""
+    if not isinstance(chunk, AIMessageChunk) or chunk.tool_call_chunks or not chunk.content:
+        return None
+    if isinstance(chunk.content, str):
+        return chunk.content
+    return _block_text(chunk.content[0]) if len(chunk.content) == 1 else None
+
+
+def _block_text(block: Any) -> str | None:
+    if isinstance(block, str):
+        return block
+    text = block.get("text") if block.get("type") == "text" else None
+    return text if isinstance(text, str) else None
+
+
+def _content_chunk(like: AIMessageChunk, content: Any) -> ChatGenerationChunk:
+    return ChatGenerationChunk(message=AIMessageChunk(content=content, id=like.id))
+
+
 def _chat_result(answer: AIMessage) -> ChatResult:
     return ChatResult(generations=[ChatGeneration(message=answer)])
 
@@ -200,9 +295,13 @@ def _chunks(answer: AIMessage, original: AIMessage, chunks: list[Any]) -> Iterat
     if answer is original and all(isinstance(chunk, AIMessageChunk) for chunk in chunks):
         yield from (ChatGenerationChunk(message=chunk) for chunk in chunks)
         return
+    yield _last_chunk(answer, answer.content)
+
+
+def _last_chunk(answer: AIMessage, content: Any) -> ChatGenerationChunk:
     calls = [
         ToolCallChunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
         for index, call in enumerate(answer.tool_calls)
     ]
-    fields = answer.model_dump(exclude={"type", "tool_calls", "invalid_tool_calls"})
-    yield ChatGenerationChunk(message=AIMessageChunk(**fields, tool_call_chunks=calls, chunk_position="last"))
+    fields = {**answer.model_dump(exclude={"type", "tool_calls", "invalid_tool_calls"}), "content": content}
+    return ChatGenerationChunk(message=AIMessageChunk(**fields, tool_call_chunks=calls, chunk_position="last"))

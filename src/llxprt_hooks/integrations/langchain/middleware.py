@@ -33,6 +33,7 @@ from langgraph.types import Command, interrupt
 
 from llxprt_hooks.core import loops
 from llxprt_hooks.core.calls.approval import ApprovalRequest, NobodyToAsk
+from llxprt_hooks.core.calls.sentences import Sentences
 from llxprt_hooks.core.calls.turn import session_started
 from llxprt_hooks.core.engine.session import Session
 from llxprt_hooks.core.protocol.tool_result import ToolResult
@@ -479,6 +480,8 @@ class _ModelRun:
         self._session = session
         self._notes = session.notes
         self._answer: AIMessage | None = None
+        self._sentences: Sentences | None = None
+        """What was released of an answer that is being streamed."""
         self._result: ModelCallResult[AIMessage] | None = None
 
     async def ask(
@@ -486,7 +489,8 @@ class _ModelRun:
     ) -> tuple[ModelResponse[Any], ModelCallResult[AIMessage]]:
         request = self._translator.sendable(self._hooked.request)
         if self._hooked.holds_back:
-            request = request.override(model=HeldModel.around(request.model, self._finish))
+            begin = self._begin_sentences if self._hooked.streams_sentences else None
+            request = request.override(model=HeldModel.around(request.model, self._finish, sentences=begin))
         try:
             response = await handler(request)
         except StructuredOutputError:
@@ -502,11 +506,18 @@ class _ModelRun:
         assert self._result is not None
         return response, self._result
 
-    async def _finish(self, answer: AIMessage) -> AIMessage:
+    def _begin_sentences(self) -> Sentences:
         # Other middleware may call the model again: the last answer counts.
         self._session.notes, self._session.stop_reason = self._notes, None
+        self._sentences = Sentences(self._hooked)
+        return self._sentences
+
+    async def _finish(self, answer: AIMessage) -> AIMessage:
+        ended, self._sentences = None if self._sentences is None else self._sentences.result, None
+        if ended is None:
+            self._session.notes, self._session.stop_reason = self._notes, None
         self._answer = answer
-        self._result = await self._hooked.after(answer)
+        self._result = ended or await self._hooked.after(answer)
         return _marked_answer(self._result, answer)
 
 

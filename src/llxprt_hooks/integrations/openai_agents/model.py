@@ -21,8 +21,10 @@ from agents import (
 from openai.types.responses import ResponseOutputItem, ResponseStreamEvent
 from pydantic import TypeAdapter
 
+from llxprt_hooks.core.calls.sentences import SentenceEvents
 from llxprt_hooks.integrations.base import reason_instead
 from llxprt_hooks.model.openai_responses import OpenAIResponsesTranslator
+from llxprt_hooks.model.wire.base import event_data
 
 if TYPE_CHECKING:
     from agents import RunConfig, Tool
@@ -99,24 +101,37 @@ class HookedModel(Model):
         holds_back = sending.call.holds_back or sending.refuses_handoffs
         held_back: list[Any] = []
         endings: list[Any] = []
+        released = SentenceEvents(sending.call, _TRANSLATOR.wire) if sending.call.streams_sentences else None
         async for event in model.stream_response(**options):
             if event.type in _ENDINGS:
                 endings.append(event)
             elif event.type in ("response.failed", "error"):
                 yield _without_output(event) if holds_back else event
                 return
+            elif released is not None and not sending.refuses_handoffs:
+                for passed in await released.add((event, event_data(event))):
+                    yield _made(passed)
+                if released.sentences.result is not None:
+                    break
             elif holds_back:
                 held_back.append(event)
             else:
                 yield event
+        if released is not None and (ended := released.sentences.result) is not None:
+            sending.answer(ended)  # raises if the output cannot be a text
+            for event in released.rest(None, ended.response):
+                yield _made(event)
+            return
         if not endings:
             raise ModelBehaviorError("the stream ended before the answer was complete")
         ending = endings[-1]
         received: Any = ending.response
         after = await sending.call.after(received)
         if after.stop_reason is not None or after.response is not received:
-            for event in _events(sending.answer(after), sending.call.request):
-                yield event
+            answer = _dumped(sending.answer(after))
+            events = _TRANSLATOR.wire.events(answer, sending.call.request)
+            for event in events if released is None else released.rest(None, answer):
+                yield _made(event)
             return
         output = ending.response.output
         kept = sending.without_refused_handoffs(output)
@@ -124,6 +139,8 @@ class HookedModel(Model):
             ending = _with_response(ending, output=kept, id=None)
             left_out = {index for index, item in enumerate(output) if item not in kept}
             held_back = [event for event in held_back if getattr(event, "output_index", None) not in left_out]
+        if released is not None:
+            held_back += map(_made, released.rest(received, received))
         for event in [] if after.suppress_output else held_back:
             yield event
         yield ending
@@ -277,12 +294,21 @@ def _response(answer: Any, base: ModelResponse | None = None) -> ModelResponse:
 
 
 def _events(answer: Any, request: Request) -> Iterator[Any]:
-    data = _unstored(answer if isinstance(answer, dict) else answer.model_dump())
-    for event in _TRANSLATOR.wire.events(data, request):
-        made = _EVENT.validate_python(event)
-        if made.type in _ENDINGS:
-            made.response.id = None  # the SDK would send it as that of the previous response
-        yield made
+    return map(_made, _TRANSLATOR.wire.events(_dumped(answer), request))
+
+
+def _dumped(answer: Any) -> dict[str, Any]:
+    return _unstored(answer if isinstance(answer, dict) else answer.model_dump())
+
+
+def _made(event: Any) -> Any:
+    """Return an event in the SDK's type."""
+    if not isinstance(event, dict):
+        return event
+    made = _EVENT.validate_python(event)
+    if made.type in _ENDINGS:
+        made.response.id = None  # the SDK would send it as that of the previous response
+    return made
 
 
 def _unstored(answer: dict[str, Any]) -> dict[str, Any]:

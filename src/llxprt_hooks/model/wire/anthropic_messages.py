@@ -37,6 +37,18 @@ class MessagesWire(Wire):
         yield {"type": "message_delta", "delta": ending, "usage": {"output_tokens": usage.get("output_tokens", 0)}}
         yield {"type": "message_stop"}
 
+    def text_in(self, event: Mapping[str, Any]) -> str | None:
+        delta = event.get("delta") if event.get("type") == "content_block_delta" else None
+        text = field(delta, "text") if field(delta, "type") == "text_delta" else None
+        return text if isinstance(text, str) else None
+
+    def with_text(self, event: Mapping[str, Any], text: str, *, begins: bool) -> dict[str, Any]:
+        return {**event, "delta": {"type": "text_delta", "text": text}}
+
+    def moved(self, event: Mapping[str, Any], found: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
+        place = {"index": event["index"] + first["index"] - found["index"]} if "index" in event else {}
+        return {**event, **place}
+
     def without_calls(self, response: Mapping[str, Any], refusal: Refusal) -> Mapping[str, Any]:
         blocks = response["content"]
         calls = [block for block in blocks if field(block, "type") == "tool_use"]
@@ -51,7 +63,6 @@ class MessagesWire(Wire):
 class _MessagesAssembler(Assembler):
     def __init__(self) -> None:
         super().__init__()
-        self._message: dict[str, Any] = {}
         self._blocks: dict[int, dict[str, Any]] = {}
         self._input: dict[int, str] = {}
         self._is_complete = False
@@ -59,12 +70,12 @@ class _MessagesAssembler(Assembler):
     def _assembled(self) -> dict[str, Any] | None:
         if not self._is_complete:
             return None
-        return {**self._message, "content": [self._block(index) for index in sorted(self._blocks)]}
+        return {**self.head, "content": [self._block(index) for index in sorted(self._blocks)]}
 
     def _add(self, event: dict[str, Any]) -> None:
         kind = event.get("type")
         if kind == "message_start":
-            self._message = dict(event["message"])
+            self.head = dict(event["message"])
         elif kind == "content_block_start":
             self._blocks[event["index"]] = dict(event["content_block"])
         elif kind == "content_block_delta":
@@ -72,10 +83,10 @@ class _MessagesAssembler(Assembler):
         elif kind == "message_delta":
             others = {name: value for name, value in event.items() if name not in ("type", "delta", "usage")}
             usage = {name: n for name, n in (event.get("usage") or {}).items() if n is not None}
-            usage = {**(self._message.get("usage") or {}), **usage}
-            self._message = {**self._message, **others, **event["delta"], "usage": usage}
+            usage = {**(self.head.get("usage") or {}), **usage}
+            self.head = {**self.head, **others, **event["delta"], "usage": usage}
         elif kind == "message_stop":
-            self._is_complete = bool(self._message)
+            self._is_complete = bool(self.head)
 
     def _add_delta(self, index: int, delta: Mapping[str, Any]) -> None:
         block = self._blocks[index]

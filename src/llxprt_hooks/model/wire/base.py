@@ -34,6 +34,8 @@ class Assembler(ABC):
     def __init__(self) -> None:
         self.error: dict[str, Any] | None = None
         """The error that the API sent in place of the rest of the stream."""
+        self.head: dict[str, Any] = {}
+        """The response without its answer, as far as it has arrived."""
         self._parser = SSEParser()
         self._is_broken = False
 
@@ -51,20 +53,15 @@ class Assembler(ABC):
 
     def add(self, event: Any) -> None:
         """Add one event: JSON or an object of the SDK. Whatever else an SDK yields is ignored."""
-        if not is_copyable(event):
+        if (data := event_data(event)) is None:
             return
-        data = dict(event) if isinstance(event, Mapping) else event.model_dump(by_alias=True, exclude_unset=True)
         if data.get("type") == "error" or data.get("error"):
             self.error = self.error or data
             return
         self._if_readable(partial(self._add, data))
 
     def _add_json(self, text: str) -> None:
-        try:
-            event = json.loads(text)
-        except ValueError:
-            return
-        self.add(event)
+        self.add(_json(text))
 
     def _if_readable(self, use: Callable[[], T]) -> T | None:
         """Return what a function returns; None, from now on, if events do not have the form that the API documents."""
@@ -82,6 +79,36 @@ class Assembler(ABC):
     @abstractmethod
     def _assembled(self) -> dict[str, Any] | None:
         """Return the response, if it is complete."""
+
+
+ReadEvent: TypeAlias = tuple[Any, dict[str, Any] | None]
+"""An event as it arrived, and as JSON; None if it is none."""
+
+
+def event_data(event: Any) -> dict[str, Any] | None:
+    """Return an event, JSON or an object of the SDK, as JSON; None for whatever else an SDK yields."""
+    if not is_copyable(event):
+        return None
+    return dict(event) if isinstance(event, Mapping) else event.model_dump(by_alias=True, exclude_unset=True)
+
+
+class EventReader:
+    """Reads the events in the chunks of a stream, which are bytes, or events that an SDK has read."""
+
+    def __init__(self) -> None:
+        self._parser = SSEParser()
+
+    def read(self, chunk: Any) -> list[ReadEvent]:
+        if not isinstance(chunk, bytes):
+            return [(chunk, event_data(chunk))]
+        return [(event.encode(), event_data(_json(event.data))) for event in self._parser.feed(chunk)]
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +144,8 @@ class Wire(ABC):
     path: ClassVar[str]
     """The end of the path that requests are posted to."""
     bypasses: ClassVar[tuple[Bypass, ...]] = ()
+    END: ClassVar[bytes] = b""
+    """What is sent after the last event."""
 
     @abstractmethod
     def assembler(self, request: Mapping[str, Any] | None = None) -> Assembler:
@@ -133,6 +162,26 @@ class Wire(ABC):
         This is for callers that cannot keep an agent from running a tool. If no call is left, the answer is complete,
         and the agent's turn ends with that text.
         """
+
+    @abstractmethod
+    def text_in(self, event: Mapping[str, Any]) -> str | None:
+        """Return the piece of the answer's text in an event; None if it has none."""
+
+    @abstractmethod
+    def with_text(self, event: Mapping[str, Any], text: str, *, begins: bool) -> dict[str, Any]:
+        """Return an event like this one, which has text, with another text; ``begins``: it is the first of them."""
+
+    def begun(self, response: Mapping[str, Any], head: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a response that ends a stream which another one, with this head, has begun."""
+        return {**response, **{name: head[name] for name in ("id", "model", "created", "created_at") if name in head}}
+
+    @abstractmethod
+    def moved(self, event: Mapping[str, Any], found: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an event that comes after ``found``, for a stream whose text has begun with ``first``."""
+
+    def has_one_answer(self, request: Mapping[str, Any]) -> bool:
+        """Whether the response to a request has one answer, so that its text is in order."""
+        return True
 
     def matches(self, method: str, path: str) -> bool:
         """Whether an HTTP request is a model call of this API. The query is not part of the path."""
@@ -158,8 +207,12 @@ class Wire(ABC):
 
     def write(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[bytes]:
         """Yield a complete response as a stream of server-sent events."""
-        for event in self.events(response, request):
-            yield encode_json(event, event["type"])
+        yield from map(self.encode, self.events(response, request))
+        yield self.END
+
+    def encode(self, event: Mapping[str, Any]) -> bytes:
+        """Return an event as it is sent."""
+        return encode_json(event, event["type"])
 
 
 def extended(old: Any, new: Any) -> Any:

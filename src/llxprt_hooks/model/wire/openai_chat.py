@@ -27,6 +27,7 @@ class ChatWire(Wire):
         fetches("/chat/completions(/[^/]+)?", "a stored completion"),
         fetches("/chat/completions/[^/]+", "a stored completion", "POST"),
     )
+    END = DONE
 
     def assembler(self, request: Mapping[str, Any] | None = None) -> Assembler:
         return _ChatAssembler((request or {}).get("n"))
@@ -48,9 +49,24 @@ class ChatWire(Wire):
         if has_usage:
             yield {**head, "choices": [], "usage": response.get("usage")}
 
-    def write(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[bytes]:
-        yield from map(encode_json, self.events(response, request))
-        yield DONE
+    def encode(self, event: Mapping[str, Any]) -> bytes:
+        return encode_json(event)
+
+    def has_one_answer(self, request: Mapping[str, Any]) -> bool:
+        return request.get("n") in (None, 1)
+
+    def text_in(self, event: Mapping[str, Any]) -> str | None:
+        choices = as_list(event.get("choices"))
+        text = field(field(choices[0], "delta"), "content") if len(choices) == 1 else None
+        return text if isinstance(text, str) and text else None
+
+    def with_text(self, event: Mapping[str, Any], text: str, *, begins: bool) -> dict[str, Any]:
+        choice = event["choices"][0]
+        delta = {**(choice["delta"] if begins else {}), "content": text}
+        return {**event, "choices": [{**choice, "delta": delta, "finish_reason": None, "logprobs": None}]}
+
+    def moved(self, event: Mapping[str, Any], found: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(event)
 
     def without_calls(self, response: Mapping[str, Any], refusal: Refusal) -> Mapping[str, Any]:
         choices = [_without_calls(choice, refusal) for choice in response["choices"]]
@@ -80,7 +96,6 @@ class _ChatAssembler(Assembler):
     def __init__(self, choices: Any) -> None:
         super().__init__()
         self._expected: int = choices if isinstance(choices, int) else 1
-        self._head: dict[str, Any] = {}
         self._choices: dict[int, dict[str, Any]] = {}
 
     def _assembled(self) -> dict[str, Any] | None:
@@ -89,11 +104,11 @@ class _ChatAssembler(Assembler):
         finished = [choice for choice in choices if choice["finish_reason"]]
         if len(finished) < max(self._expected, len(choices)):
             return None
-        return {**self._head, "object": "chat.completion", "choices": [_finished(choice) for choice in choices]}
+        return {**self.head, "object": "chat.completion", "choices": [_finished(choice) for choice in choices]}
 
     def _add(self, event: dict[str, Any]) -> None:
         head = {name: value for name, value in event.items() if name not in ("choices", "obfuscation")}
-        self._head.update({name: value for name, value in head.items() if value is not None or name not in self._head})
+        self.head.update({name: value for name, value in head.items() if value is not None or name not in self.head})
         for piece in event.get("choices") or ():
             index = piece.get("index", 0)
             message = {"role": "assistant", "content": None}

@@ -38,6 +38,23 @@ class ResponsesWire(Wire):
         for event in _events(response):
             yield {**event, "sequence_number": next(numbers)}
 
+    def text_in(self, event: Mapping[str, Any]) -> str | None:
+        text = event.get("delta") if event.get("type") == "response.output_text.delta" else None
+        return text if isinstance(text, str) else None
+
+    def with_text(self, event: Mapping[str, Any], text: str, *, begins: bool) -> dict[str, Any]:
+        return {**event, "delta": text, "logprobs": []}
+
+    def moved(self, event: Mapping[str, Any], found: Mapping[str, Any], first: Mapping[str, Any]) -> dict[str, Any]:
+        changed = {**event, "sequence_number": event["sequence_number"] + first.get("sequence_number", 0)}
+        if (place := event.get("output_index")) is None:
+            return changed
+        changed["output_index"] = place - found["output_index"] + first["output_index"]
+        if place == found["output_index"]:
+            changed |= {"item_id": first["item_id"]} if "item_id" in event else {}
+            changed |= {"item": {**event["item"], "id": first["item_id"]}} if "item" in event else {}
+        return changed
+
     def without_calls(self, response: Mapping[str, Any], refusal: Refusal) -> Mapping[str, Any]:
         if response.get("status") in PENDING:
             raise TranslationError("the model answers in the background, and the agent fetches the answer later")
@@ -78,7 +95,9 @@ class _ResponsesAssembler(Assembler):
         return self._response
 
     def _add(self, event: dict[str, Any]) -> None:
-        if event.get("type") == "response.output_item.done":
+        if event.get("type") == "response.created":
+            self.head = event["response"]
+        elif event.get("type") == "response.output_item.done":
             self._items[event["output_index"]] = event["item"]
         elif event.get("type") in FINAL:
             # Some servers leave the output out of the last event: the items have all of it.

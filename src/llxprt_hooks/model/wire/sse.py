@@ -13,9 +13,10 @@ class ServerSentEvent(NamedTuple):
     event: str | None = None
 
     def encode(self) -> bytes:
-        """Return the event as it is sent. The data must be a single line, as JSON is."""
+        """Return the event as it is sent."""
         name = f"event: {self.event}\n" if self.event else ""
-        return f"{name}data: {self.data}\n\n".encode()
+        data = self.data.replace("\n", "\ndata: ")
+        return f"{name}data: {data}\n\n".encode()
 
 
 class SSEParser:

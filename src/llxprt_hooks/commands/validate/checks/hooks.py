@@ -11,7 +11,7 @@ from llxprt_hooks.commands.validate.rules import Rule
 from llxprt_hooks.process.shell.environment import process_environment
 from llxprt_hooks.settings import Kind
 from llxprt_hooks.settings.did_you_mean import NOT_EVENTS, event_fix
-from llxprt_hooks.settings.schema import settings_executor, supported_types
+from llxprt_hooks.settings.schema import SENTENCES, settings_executor, supported_types
 from llxprt_hooks.settings.shape import read_fields
 
 if TYPE_CHECKING:
@@ -141,7 +141,31 @@ def _duration(milliseconds: float) -> str:
 def check_fail_closed(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
     """Find ``failClosed`` on events that cannot be blocked."""
     node = hook.node.at("failClosed")
+    if hook.spec and hook.spec.streams and _streams(hook):
+        return  # it ends the stream
     if node and hook.fails_closed and hook.event and hook.spec and not hook.spec.can_block:
         message = f"`failClosed` has no effect for {hook.event}, which cannot be blocked"
         fix = f"Remove it, or use an earlier event: BeforeTool or BeforeModel.{to_act(hook.event)}"
         yield hook.file.at(Rule.FAIL_CLOSED_NO_EFFECT, node, message, fix)
+
+
+def check_stream(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
+    """Find hooks that want sentences of an answer and will not get them."""
+    node = hook.node.at("stream")
+    if node is None or not _streams(hook) or hook.event is None or hook.spec is None:
+        return
+    fix = "Remove it; the hook gets the whole answer."
+    if not hook.spec.streams:
+        reason, fix = f"{hook.event} has no answer that could be streamed", "Remove it."
+    elif inspection.unstreamed and hook.event not in inspection.unsupported:
+        reason = inspection.unstreamed
+    elif any(other.event is hook.event and not _streams(other) for other in inspection.hooks):
+        reason, fix = "another AfterModel hook needs the whole answer", "Add it to all AfterModel hooks, or to none."
+    else:
+        return
+    yield hook.file.at(Rule.STREAM_NO_EFFECT, node, f"`stream` has no effect: {reason}", fix)
+
+
+def _streams(hook: FileHook) -> bool:
+    node = hook.node.at("stream")
+    return node is not None and node.scalar == SENTENCES
