@@ -37,6 +37,9 @@ class Seen(NamedTuple):
     parts: Sequence[LLMPart] = ()
 
 
+NOTHING = Seen()
+
+
 class Shown(NamedTuple):
     """One message of the full view: that of a turn, or one of the results in it."""
 
@@ -57,8 +60,8 @@ class View:
         self._translator = translator
         self._request = request
         self._prompt = list(translator.prompt_turns(request))
-        self._turns = [*self._prompt, *translator.turns(request)]
-        self._seen = [Seen()] * len(self._prompt) + [
+        self._turns = [*self._prompt, *translator.shown_turns(request)]
+        self._seen = [NOTHING] * len(self._prompt) + [
             translator.seen_in(turn.source) for turn in self._turns[len(self._prompt) :]
         ]
         self._shown = list(self._messages())
@@ -70,6 +73,10 @@ class View:
     def _messages(self) -> Iterator[Shown]:
         names: dict[str, str] = {}
         for index, (turn, seen) in enumerate(zip(self._turns, self._seen, strict=True)):
+            if seen is NOTHING:  # most messages, and there may be many
+                if turn.text:
+                    yield Shown({"role": turn.role, "content": turn.text}, index)
+                continue
             names |= {call["id"]: call["name"] for call in seen.calls}
             for number, output in enumerate(seen.results):
                 name = output.name or names.get(output.id, "")
@@ -87,6 +94,7 @@ class View:
         """Return the request with a hook's messages; the same object if they are those that it was shown."""
         if wanted == self.messages:
             return self._request
+        self._turns[len(self._prompt) :] = self._translator.turns(self._request)
         turns = self._with_results([message for message in wanted if message["role"] == "tool"])
         own = [shown for shown in self._shown if shown.result is None]
         new = self._aligned(turns, own, [message for message in wanted if message["role"] != "tool"])

@@ -116,7 +116,7 @@ class HookTranslatorGenAIv1(
         return replace(request, contents=messages)
 
     def role_of(self, message: Any) -> str:
-        role = field(message, "role")
+        role = message.role if message.__class__ is types.Content else field(message, "role")
         return answers.ROLES.get(role, "user") if isinstance(role, str) else "user"
 
     def new_message(self, role: str, text: str) -> types.Content:
@@ -128,9 +128,18 @@ class HookTranslatorGenAIv1(
         message = super().message(turn)
         return message.content() if isinstance(message, _BareParts) else message
 
+    def parts_of(self, message: Any) -> Sequence[Any]:
+        return message.parts or () if message.__class__ is types.Content else super().parts_of(message)
+
     def text_of(self, part: Any) -> str:
         """Return the text of a part. A thought is not text."""
-        return "" if field(part, "thought") else super().text_of(part)
+        if part.__class__ is types.Part:  # a large request asks for every part
+            thought, text = part.thought, part.text
+        elif isinstance(part, str):
+            return part
+        else:
+            thought, text = field(part, "thought"), field(part, "text")
+        return text if isinstance(text, str) and not thought else ""
 
     def calls_in(self, message: Any) -> Sequence[CallKeys]:
         return _keys(self.parts_of(message), "function_call")
@@ -279,6 +288,8 @@ class _BareParts(NamedTuple):
 
 def _group(item: Any) -> bool | None:
     """Return whether a bare part is a function call; None for a whole content."""
+    if item.__class__ is types.Content:
+        return None
     is_whole = isinstance(item, list) or hasattr(item, "parts")
     if isinstance(item, dict):
         is_whole = not item or "parts" in item or "role" in item

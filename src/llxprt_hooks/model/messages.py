@@ -21,7 +21,7 @@ from llxprt_hooks.model import answers
 from llxprt_hooks.model.access import as_list, copy_with, described, field, name_of
 from llxprt_hooks.model.conversation import CallKeys, Turn
 from llxprt_hooks.model.format import TranslationError
-from llxprt_hooks.model.full_view import Seen, ToolOutput, changed_calls
+from llxprt_hooks.model.full_view import NOTHING, Seen, ToolOutput, changed_calls
 from llxprt_hooks.model.translator import HookTranslator, RequestT, ResponseT, ToolConfigT, build_hook_response
 
 if TYPE_CHECKING:
@@ -178,12 +178,19 @@ class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
     # These build on the methods above.
 
     def seen_in(self, source: Any) -> Seen:
-        parts = [part for part in self.parts_of(source) if not isinstance(part, str)]
-        calls = [call for part in parts if (call := self.call_in(part)) is not None]
-        results = [result for part in parts if (result := self.result_in(part)) is not None]
-        others = [part for part in parts if not self.text_of(part)] if len(parts) > len(calls) + len(results) else ()
-        others = [part for part in others if self.call_in(part) is None and self.result_in(part) is None]
-        return Seen(calls, results, [shown_part(kind, part) for part in others for kind in self.kinds_of(part)])
+        calls: list[LLMToolCall] = []
+        results: list[ToolOutput] = []
+        others: list[LLMPart] = []
+        for part in self.parts_of(source):
+            if isinstance(part, str) or self.text_of(part):
+                continue  # in no API, a part is text and something else
+            if (call := self.call_in(part)) is not None:
+                calls.append(call)
+            elif (result := self.result_in(part)) is not None:
+                results.append(result)
+            else:
+                others += [shown_part(kind, part) for kind in self.kinds_of(part)]
+        return Seen(calls, results, others) if calls or results or others else NOTHING
 
     def with_results(self, source: Any, texts: Sequence[str]) -> Any:
         left = list(texts)
@@ -257,6 +264,12 @@ class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
     def turns(self, request: RequestT) -> Sequence[Turn]:
         return [self.turn_of(message) for message in self.messages(request)]
 
+    def shown_turns(self, request: RequestT) -> Sequence[Turn]:
+        if type(self).turns is not MessageTranslator.turns or type(self).turn_of is not MessageTranslator.turn_of:
+            return self.turns(request)
+        role_of, text_in = self.role_of, self._text_in
+        return [Turn(role_of(message), text_in(message), message) for message in self.messages(request)]
+
     def rebuild(self, request: RequestT, turns: Sequence[Turn]) -> RequestT:
         return self.with_messages(request, [message for message in map(self.message, turns) if message is not None])
 
@@ -327,10 +340,13 @@ class MessageTranslator(HookTranslator[RequestT, ResponseT, ToolConfigT]):
         choices = self.choices_of(response)
         return Counter(kind for choice in choices for part in choice.parts for kind in self.kinds_of(part))
 
+    def _text_in(self, message: Any) -> str:
+        return "".join(map(self.text_of, self.parts_of(message)))
+
     def turn_of(self, message: Any) -> Turn:
         return Turn(
             self.role_of(message),
-            "".join(map(self.text_of, self.parts_of(message))),
+            self._text_in(message),
             message,
             calls=tuple(self.calls_in(message)),
             results=tuple(self.results_in(message)),

@@ -114,6 +114,10 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
 
     # These may be overridden.
 
+    def shown_turns(self, request: RequestT) -> Sequence[Turn]:
+        """Return the conversation without what only ``rebuild`` needs: keys of calls and results, and bindings."""
+        return self.turns(request)
+
     def prompt_turns(self, request: RequestT) -> Sequence[Turn]:
         """Return the system prompt, which only the full view shows."""
         return ()
@@ -158,7 +162,7 @@ class HookTranslator(ABC, Generic[RequestT, ResponseT, ToolConfigT]):
 
     def to_hook_llm_request(self, request: RequestT) -> LLMRequest:
         """Return the request as hooks see it: text only, without settings that are not set."""
-        return self._with_messages_shown(request, messages_of(self.turns(request)))
+        return self._with_messages_shown(request, messages_of(self.shown_turns(request)))
 
     def _with_messages_shown(self, request: RequestT, messages: list[LLMMessage]) -> LLMRequest:
         model = self.field(request, "model")
