@@ -6,6 +6,7 @@ Random histories with images, thoughts, calls and results; hooks that edit, inse
 from __future__ import annotations
 
 import json
+import os
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
+EXAMPLES = int(os.environ.get("TRANSLATOR_EXAMPLES", "300"))
+"""How many random edits each translator gets; more of them find nothing new, but it can be tried."""
 UNSEEN = re.compile(r"(?:prompt|image|thought|call|result)-\d+")
 
 
@@ -280,7 +283,7 @@ def unseen(request: Any, *, thoughts: bool = True) -> list[str]:
 
 @pytest.mark.requirement("HOOK-078")
 @APIS
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), history=histories())
 def test_a_conversation_stays_whole_and_valid(api: API, data: st.DataObject, history: Any) -> None:
     translator, base = resolve_translator(api.name), api.request(history)
@@ -311,7 +314,7 @@ def test_a_conversation_stays_whole_and_valid(api: API, data: st.DataObject, his
 
 
 @APIS
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), history=histories())
 def test_a_conversation_in_full_view_stays_whole_and_valid(api: API, data: st.DataObject, history: Any) -> None:
     translator, base = resolve_translator(api.name), api.request(history)
@@ -361,7 +364,7 @@ def texts_in(messages: Any) -> Counter[tuple[str, str]]:
 
 
 @APIS
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), history=histories().filter(lambda turns: any(isinstance(turn, Answered) for turn in turns)))
 def test_of_an_answer_in_full_view_only_what_hooks_change_is_changed(
     api: API, data: st.DataObject, history: Any
