@@ -19,7 +19,7 @@ BROKEN = (openai.OpenAIError, anthropic.AnthropicError, httpx.TransportError, ht
 
 
 class Redaction:
-    """A hook that gets sentences and takes keys out of them."""
+    """A hook that gets sentences and redacts keys in them."""
 
     def __init__(self, driver: Driver, **options: Any) -> None:
         self.seen: list[str] = []

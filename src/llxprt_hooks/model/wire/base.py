@@ -82,7 +82,7 @@ class Assembler(ABC):
 
 
 ReadEvent: TypeAlias = tuple[Any, dict[str, Any] | None]
-"""An event as it arrived, and as JSON; None if it is none."""
+"""An event as it arrived, and as JSON; None if it is not JSON."""
 
 
 def event_data(event: Any) -> dict[str, Any] | None:
