@@ -49,8 +49,8 @@ _GONE = (
 )
 
 
-class ConfigFields(TypedDict, total=False):
-    """The keyword arguments of ``Config``."""
+class IntegrationFields(TypedDict, total=False):
+    """The keyword arguments of ``Config`` that integrations pass on."""
 
     session_id: str | None
     working_dir: str | os.PathLike[str] | None
@@ -67,8 +67,13 @@ class ConfigFields(TypedDict, total=False):
     profile: str
     approver: Approver | None
     max_continuations: int
-    metadata: Mapping[str, Any] | None
     dialect: str
+
+
+class ConfigFields(IntegrationFields, total=False):
+    """The keyword arguments of ``Config``."""
+
+    metadata: Mapping[str, Any] | None
 
 
 class LoadOptions(TypedDict, total=False):

@@ -184,7 +184,7 @@ class Scheduler:
 
     async def _approved(self, call: RequestedCall, hooked: HookedToolCall, request: Request) -> Request:
         """Return what may happen, once hooks or the user have said yes; a protected file needs the user's yes."""
-        answered = await hooked.answered()
+        answered = await hooked.answer_by_hooks()
         if isinstance(answered, ToolResult):
             raise _Answered(answered)
         if answered:

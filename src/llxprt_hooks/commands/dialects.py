@@ -9,7 +9,7 @@ from llxprt_hooks.settings.definitions import HookSet, dialect_of, read_definiti
 from llxprt_hooks.settings.foreign import DIALECTS
 from llxprt_hooks.settings.foreign_files import load_foreign
 from llxprt_hooks.settings.levels import Level, absolute_project
-from llxprt_hooks.settings.load import PLUGIN_DIALECT, asked_dialects, asked_for
+from llxprt_hooks.settings.load import asked_dialects, asked_plugins
 from llxprt_hooks.settings.trust.notices import NOT_TRUSTED_REASONS
 from llxprt_hooks.settings.trust.status import TrustState
 
@@ -74,10 +74,9 @@ class FoundDialect:
 def find_dialects(directory: str | os.PathLike[str]) -> list[FoundDialect]:
     """Look for the settings files of all other agents whose hooks can run here. Runs nothing."""
     project, used = absolute_project(directory), asked_dialects(directory)
-    plugins = [absolute_project(each) for each in asked_for.get().plugins]
     found = []
     for name in DIALECTS:
-        settings = load_foreign(project, name, plugins if name == PLUGIN_DIALECT else ())
+        settings = load_foreign(project, name, asked_plugins(name))
         files = tuple(_files(settings))
         found.append(FoundDialect(name, dialect_of(name).title, name in used, files))
     return found
@@ -99,7 +98,7 @@ def _files(settings: ForeignSettings) -> Iterator[FoundFile]:
 
 def _hook(definition: HookDefinition, obstacle: str | None) -> FoundHook:
     config = definition.config
-    event = definition.written_event or definition.event_name.value
+    event = str(definition.path[1])
     return FoundHook(event, definition.matcher or "", config.command, config.executor.unsupported or obstacle)
 
 

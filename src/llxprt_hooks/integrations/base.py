@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias, Un
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import missing_extra
-from llxprt_hooks.config import Config, ConfigFields, LoadOptions, configured
+from llxprt_hooks.config import Config, ConfigFields, IntegrationFields, LoadOptions, configured
 from llxprt_hooks.core.calls.lookup import NO_PLANS, ModelPlans, model_plans, plan_for, tool_plans
 from llxprt_hooks.core.calls.tool import ToolNotRun
 from llxprt_hooks.core.engine.session import asked_by, who_asks
@@ -73,14 +73,15 @@ class Integration:
         *,
         aliases: Mapping[str, str] | None = None,
         metadata: WhoAsks = None,
-        **config_fields: Unpack[ConfigFields],
+        **config_fields: Unpack[IntegrationFields],
     ) -> None:
         self._read_metadata = self._reader(metadata)
+        fields = ConfigFields(**config_fields)
         if isinstance(metadata, Mapping):
-            config_fields["metadata"] = metadata
-        if config is None and not config_fields:
+            fields["metadata"] = metadata
+        if config is None and not fields:
             log.warning(_NO_HOOKS, type(self).__name__)
-        config = configured(config, config_fields)
+        config = configured(config, fields)
         require_supported(config.required, self.unsupported)
         self.hooks = Hooks(config)
         self._aliases = dict(aliases or {})

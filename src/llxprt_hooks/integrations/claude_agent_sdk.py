@@ -23,14 +23,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 from weakref import WeakKeyDictionary
 
-from llxprt_hooks.config import Config
+from llxprt_hooks.config import Config, IntegrationFields
 from llxprt_hooks.core import loops
 from llxprt_hooks.core.calls.approval import LEFT_TO_PROGRAM
 from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.engine.session import who_asks
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.integrations.base import ConfigFields, Integration, ToolCallHalves, WhoAsks, from_extra
+from llxprt_hooks.integrations.base import Integration, ToolCallHalves, WhoAsks, from_extra
 from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.settings.other_agents import CLAUDE_TOOLS
 
@@ -133,7 +133,7 @@ class ClaudeHooks(Integration):
         tool_names: ToolNames = "claude",
         aliases: Mapping[str, str] | None = None,
         metadata: WhoAsks = None,
-        **config_fields: Unpack[ConfigFields],
+        **config_fields: Unpack[IntegrationFields],
     ) -> None:
         if tool_names not in ("claude", "llxprt"):
             raise ValueError(f"tool_names must be 'claude' or 'llxprt', found {tool_names!r}")

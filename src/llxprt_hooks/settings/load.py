@@ -230,6 +230,13 @@ def asked_dialects(project_dir: str | os.PathLike[str]) -> tuple[str, ...]:
     return known_dialects(merge_lists([requested, *(each.fields.dialects for each in levels if each.fields)]))
 
 
+def asked_plugins(dialect: str) -> list[Path]:
+    """Return the folders that the command line names and that are plugins of this dialect."""
+    asked = asked_for.get()
+    folders = map(absolute_project, asked.plugins)
+    return [each for each in folders if _plugin_dialect(each, asked.dialects or tuple(DIALECTS)[:1]) == dialect]
+
+
 def load_settings(
     project_dir: str | os.PathLike[str],
     *,

@@ -10,7 +10,7 @@ from llxprt_hooks.settings.definitions import HookSet, dialect_of, read_definiti
 from llxprt_hooks.settings.document import Document
 from llxprt_hooks.settings.foreign_files import load_foreign
 from llxprt_hooks.settings.levels import Level, absolute_project
-from llxprt_hooks.settings.load import PLUGIN_DIALECT, asked_for
+from llxprt_hooks.settings.load import asked_plugins
 from llxprt_hooks.settings.problem import Problem
 from llxprt_hooks.settings.trust.notices import not_approved
 from llxprt_hooks.settings.trust.review import missing_file
@@ -35,8 +35,7 @@ _FIXES: Final = {
 
 def check_dialect(directory: Path, name: str) -> Iterator[tuple[Path, bool, tuple[Diagnostic, ...]]]:
     """Yield every file of a dialect that applies to a project, whether it exists, and what is wrong with it."""
-    plugins = [absolute_project(each) for each in asked_for.get().plugins] if name == PLUGIN_DIALECT else []
-    settings = load_foreign(absolute_project(directory), name, plugins)
+    settings = load_foreign(absolute_project(directory), name, asked_plugins(name))
     for file in settings.files:
         found = tuple(_diagnostic(*each, file) for each in _found(file, name, settings.trust))
         yield file.found.file, file.content is not None, found

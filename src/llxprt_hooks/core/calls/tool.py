@@ -197,7 +197,7 @@ class HookedToolCall:
             self.tool_use_id = f"toolu_{new_id()}"
         return self.tool_use_id
 
-    async def answered(self) -> ToolResult | bool:
+    async def answer_by_hooks(self) -> ToolResult | bool:
         """Let hooks answer the question whether the call may run, before a person is asked (D-156).
 
         Returns whether they say yes, perhaps with other arguments, or the result of a call that they refuse.
@@ -225,7 +225,7 @@ class HookedToolCall:
             acting = decision.acting
             self.is_approved = acting is not None and acting.permission_decision == "allow"
             return None
-        answered = await self.answered()
+        answered = await self.answer_by_hooks()
         if answered is not False:
             self.is_approved = answered is True
             return None if answered is True else answered

@@ -38,9 +38,9 @@ def main() -> None:
         name, before = "tool_response", event["tool_response"]
         after = redacted_value(before)
     else:  # calls in the history cannot be changed: what the model wrote, it knows
-        name, before = "llm_request", event["llm_request"]
-        after = {"messages": [{**message, "content": redacted_value(message["content"])} for message in before["messages"]]}
-        before = {"messages": before["messages"]}
+        name, before = "llm_request", {"messages": event["llm_request"]["messages"]}
+        messages = [{**each, "content": redacted_value(each["content"])} for each in before["messages"]]
+        after = {"messages": messages}
     if after != before:
         print(json.dumps({"hookSpecificOutput": {name: after}}))
 
