@@ -226,7 +226,7 @@ def test_who_when_and_what(world: CliProject, options: tuple[str, ...], expected
 
 
 @pytest.mark.parametrize("wrong", [("--where", "team"), ("--where", "=web"), ("--since", "soon")], ids=" ".join)
-def test_a_filter_that_is_none_is_wrong_usage(world: CliProject, wrong: tuple[str, str]) -> None:
+def test_a_filter_that_cannot_be_read_is_wrong_usage(world: CliProject, wrong: tuple[str, str]) -> None:
     run = world.run("stats", *wrong)
     assert (run.status, wrong[0] in run.stderr) == (64, True)
 

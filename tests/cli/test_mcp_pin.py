@@ -163,6 +163,16 @@ def test_what_is_approved_is_shown_with_everything_visible(server: Server, world
     assert codes == {"mcp-text"}
 
 
+def test_validate_warns_of_two_servers_with_a_tool_of_the_same_name(
+    server: Server, world: CliProject, connect: Connections
+) -> None:
+    server.offers(ADD)
+    listed(server.connection())
+    listed(connect("--server-name", "other", "--pin"))
+    checked = json.loads(world.run("validate", "--mcp", "--json").stdout)["diagnostics"]
+    assert [each["code"] for each in checked] == ["mcp-same-name"] * 2
+
+
 def test_withdrawing_an_approval_withholds_everything_again(server: Server, world: CliProject) -> None:
     server.approve(ADD)
     assert "withheld until you approve" in world.run("untrust", "--mcp", "sums").stdout

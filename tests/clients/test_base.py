@@ -66,7 +66,7 @@ async def _nobody(context: Any) -> Any:
     return {}
 
 
-@pytest.mark.parametrize("wrong", [_nobody, "ada", 7], ids=str)
+@pytest.mark.parametrize("wrong", [_nobody, "ada", 7], ids=["coroutine", "text", "number"])
 def test_metadata_is_a_mapping_true_or_a_function(wrong: Any) -> None:
     with pytest.raises(TypeError, match="`metadata` must"):
         Integration(metadata=wrong)

@@ -76,7 +76,7 @@ class Integration:
         **config_fields: Unpack[IntegrationFields],
     ) -> None:
         self._read_metadata = self._reader(metadata)
-        fields = ConfigFields(**config_fields)
+        fields = cast("ConfigFields", config_fields)  # the same, with room for one more
         if isinstance(metadata, Mapping):
             fields["metadata"] = metadata
         if config is None and not fields:

@@ -71,13 +71,13 @@ class Engine:
     advised: set[tuple[str, Hint]] = field(default_factory=set)
     """The advice that was logged, by hook and mistake: a hook makes its mistakes at every call."""
 
-    def base_fields(self, event_name: HookEventName, *, can_block: bool = False) -> dict[str, Any]:
+    def base_fields(self, event_name: HookEventName, plan: ExecutionPlan | None = None) -> dict[str, Any]:
         own = current_session(self.config)
         session = own or self.config
         metadata = self.config.metadata if own is None else {**self.config.metadata, **own.metadata}
         if (asked := who_asks(self.config)) is not None:
             metadata = {**asked.metadata, **metadata}
-            if asked.problem is not None and can_block:
+            if asked.problem is not None and plan is not None and plan.spec.can_block and not plan.observes_only:
                 raise HiddenError(asked.problem)
             if asked.problem is not None:
                 self.log.warning("%s: %s", event_name, asked.problem)
@@ -174,8 +174,7 @@ class ExecutionPlan:
         stage, event_id, wall_time = "translation", "", 0.0
         try:
             own = fields() if callable(fields) else fields
-            can_block = self.spec.can_block and not self.observes_only
-            hook_input = {**engine.base_fields(event_name, can_block=can_block), **(base or {}), **own}
+            hook_input = {**engine.base_fields(event_name, self), **(base or {}), **own}
             stage = "validation"
             if self._must_show_all and (why := why_hidden(hook_input)) is not None:
                 raise HiddenError(why)

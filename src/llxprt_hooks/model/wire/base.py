@@ -208,7 +208,8 @@ class Wire(ABC):
     def write(self, response: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Iterator[bytes]:
         """Yield a complete response as a stream of server-sent events."""
         yield from map(self.encode, self.events(response, request))
-        yield self.END
+        if self.END:
+            yield self.END
 
     def encode(self, event: Mapping[str, Any]) -> bytes:
         """Return an event as it is sent."""

@@ -98,7 +98,8 @@ def payer(event: dict[str, typing.Any]) -> tuple[str, str]:
         return event["session_id"], "this session"
     value = (event.get("metadata") or {}).get(field)
     if not isinstance(value, str | int) or value == "":
-        sys.exit(f"COST_CAP_PER is {field}, but the metadata of this event has no such text or number")
+        print(f"COST_CAP_PER is {field}, but the metadata of this event has no such text or number", file=sys.stderr)
+        sys.exit(2)
     return json.dumps([field, value, time.strftime("%Y-%m-%d", time.gmtime())]), f"{field} {value}"
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Takes keys and personal data out of what the model gets: results of tools (AfterTool), and requests (BeforeModel)."""
+"""Takes keys and personal data out of what the model gets: tool results (AfterTool) and requests (BeforeModel)."""
 
 from __future__ import annotations
 
