@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from llxprt_hooks.integrations.proxy.mcp_install import CLIENTS
+from tests.support.processes import DEADLINE
 from tests.support.project import SCRIPTS, Project
 
 PROGRAM = str(SCRIPTS / "llxprt-hooks")
@@ -144,7 +145,7 @@ def test_the_installed_command_works(sandbox: Project) -> None:
     )
     sandbox.approve()
     file = sandbox.write(".mcp.json", {"mcpServers": {"echo": {"command": "cat"}}})
-    run(sandbox, "--install", "claude", "--yes")
+    run(sandbox, "--install", "claude", "--yes", "--no-pin")
     server = servers(file, "mcpServers")["echo"]
     line = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"buy"}}\n'
     done = subprocess.run(
@@ -156,3 +157,20 @@ def test_the_installed_command_works(sandbox: Project) -> None:
         cwd=sandbox.root,
     )
     assert json.loads(done.stdout)["result"]["content"][0]["text"] == "not here"
+
+
+def test_a_pinned_server_that_never_answers_ends_with_its_client(sandbox: Project) -> None:
+    sandbox.configure(BeforeTool={"command": "true", "type": "command"})
+    sandbox.approve()
+    line = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"buy"}}\n'
+    command = [PROGRAM, "mcp-proxy", "--server-name", "echo", "--pin", "--", "cat"]
+    done = subprocess.run(
+        command,
+        input=line,
+        capture_output=True,
+        text=True,
+        env=sandbox.environment(),
+        cwd=sandbox.root,
+        timeout=DEADLINE,
+    )
+    assert "is not offered by the server" in json.loads(done.stdout.splitlines()[-1])["result"]["content"][0]["text"]

@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 _MAX_SHOWN: Final = 12
 
 _LIST, _TASK_RESULT, _CANCELLED = "tools/list", "tasks/result", "notifications/cancelled"
+_PATIENCE: Final = 5.0
+"""Seconds that a server has to answer our own requests once its client has gone."""
 _INITIALIZE, _LIST_CHANGED = "initialize", b"notifications/tools/list_changed"
 _NAMED_LISTS: Final = {
     "prompts/list": ("prompts", "name", "prompt/"),
@@ -282,6 +284,7 @@ class GuardedConnection:
             for answer in self._questions.values():
                 answer.set_exception(ConnectionError("it has closed the connection"))
             self._start(self._close_when_sent())
+            asyncio.get_running_loop().call_later(_PATIENCE, self._give_up_asking)
             return
         try:
             message, problem = read(line)
@@ -498,6 +501,12 @@ class GuardedConnection:
         finally:
             self._requests.discard(reply)
             self._waiting.pop(key_of(ident), None)
+
+    def _give_up_asking(self) -> None:
+        """Wait no longer for replies of the server: nobody is there any more whom they are for."""
+        for reply in self._requests:
+            if not reply.done():
+                reply.set_result({})
 
     async def _send_batch(self, batch: list[Message]) -> None:
         """Send a batch once the hooks of all its calls are done. Refused calls are answered in a batch of their own."""
