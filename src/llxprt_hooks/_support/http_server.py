@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 import socket
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
@@ -103,7 +104,12 @@ class Server(uvicorn.Server):
 def listen(host: str, port: int) -> socket.socket:
     """Open a port; 0 is any free one. Raises ``OSError``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=2048)
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:  # the address, which Python adds to the words, is in every message already
+        if error.errno is None or error.errno <= 0:  # a name that cannot be looked up
+            raise
+        raise OSError(error.errno, os.strerror(error.errno)) from error
 
 
 # Every site on the internet can make a browser send requests to this machine. A page can give a name of its own the
