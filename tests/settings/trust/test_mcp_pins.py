@@ -42,7 +42,7 @@ def test_differences_are_shown_line_by_line(pins: McpPins) -> None:
     assert pins.changes({"tool new": ADD})["tool new"][0] == "--- /dev/null"
 
 
-def test_a_change_that_lines_do_not_show_is_reported_all_the_same(pins: McpPins) -> None:
+def test_a_change_that_lines_do_not_show_is_still_reported(pins: McpPins) -> None:
     pins.approve({PART: ["a", "b"]})
     assert pins.changes({PART: "a\nb"}) == {PART: [f"{PART}: changed in a way that lines do not show"]}
 
