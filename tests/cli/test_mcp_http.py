@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from llxprt_hooks import Config, deny
 from llxprt_hooks._support.http_server import Server, listen
-from llxprt_hooks.integrations.proxy.mcp_guard import GuardedServer
-from llxprt_hooks.integrations.proxy.mcp_http import serving
+from llxprt_hooks.integrations.proxy.mcp.http import serving
+from llxprt_hooks.integrations.proxy.mcp.server import GuardedServer
 from llxprt_hooks.settings.trust.mcp_pins import McpPins
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from llxprt_hooks.integrations.proxy.mcp_install import CLIENTS
+from llxprt_hooks.integrations.proxy.mcp.install import CLIENTS
 from tests.support.processes import DEADLINE
 from tests.support.project import SCRIPTS, Project
 

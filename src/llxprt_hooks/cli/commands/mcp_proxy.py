@@ -34,9 +34,9 @@ from llxprt_hooks.commands.list import take_inventory
 from llxprt_hooks.core.executors.http import is_loopback
 from llxprt_hooks.events import TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.approvers import ask_in_inspector as in_inspector
-from llxprt_hooks.integrations.proxy.mcp_guard import GuardedServer
-from llxprt_hooks.integrations.proxy.mcp_install import CLIENTS, installed, this_program, uninstalled
-from llxprt_hooks.integrations.proxy.mcp_stdio import run_proxy
+from llxprt_hooks.integrations.proxy.mcp.install import CLIENTS, installed, this_program, uninstalled
+from llxprt_hooks.integrations.proxy.mcp.server import GuardedServer
+from llxprt_hooks.integrations.proxy.mcp.stdio import run_proxy
 from llxprt_hooks.settings.document import ChangedMeanwhileError, rewrite
 from llxprt_hooks.settings.jsonc import JsoncError
 from llxprt_hooks.settings.matcher import is_for_all, trimmed
@@ -183,7 +183,7 @@ def _check_upstream(url: str, *, allow_insecure: bool) -> None:
 def _serve(guarded: GuardedServer, upstream: str, address: str, hosts: tuple[str, ...]) -> int:
     """Run the proxy between clients and a server that are reached over HTTP, until a signal ends it."""
     try:
-        from llxprt_hooks.integrations.proxy.mcp_http import serving
+        from llxprt_hooks.integrations.proxy.mcp.http import serving
     except ModuleNotFoundError as error:
         raise click.ClickException(missing_extra("the MCP proxy over HTTP", "model-proxy", error)) from error
     host, _, port = address.rpartition(":")

@@ -21,6 +21,7 @@ Message = dict[str, Any]
 Key = tuple[str, Any]
 
 CALL: Final = "tools/call"
+PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32602, -32603
 
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 

@@ -18,11 +18,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.core import loops
-from llxprt_hooks.integrations.proxy.line_pipes import LinePipe, read_lines
-from llxprt_hooks.integrations.proxy.mcp_guard import GuardedConnection
+from llxprt_hooks.integrations.proxy.mcp.guard import GuardedConnection
+from llxprt_hooks.integrations.proxy.mcp.line_pipes import LinePipe, read_lines
 
 if TYPE_CHECKING:
-    from llxprt_hooks.integrations.proxy.mcp_guard import GuardedServer
+    from llxprt_hooks.integrations.proxy.mcp.server import GuardedServer
 
 _DRAIN_SECONDS: Final = 2.0
 """How long the output of a server that has ended is read: a process that it left behind may hold it open."""

@@ -29,13 +29,13 @@ from llxprt_hooks._support.http_server import (
 from llxprt_hooks._support.json_codec import read_json, write_json
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core.executors.http import is_loopback
-from llxprt_hooks.integrations.proxy.json_rpc import head_of
-from llxprt_hooks.integrations.proxy.mcp_guard import GuardedConnection
+from llxprt_hooks.integrations.proxy.mcp.guard import GuardedConnection
+from llxprt_hooks.integrations.proxy.mcp.json_rpc import head_of
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
-    from llxprt_hooks.integrations.proxy.mcp_guard import GuardedServer
+    from llxprt_hooks.integrations.proxy.mcp.server import GuardedServer
 
 log = debug_logger("proxy")
 
