@@ -26,6 +26,7 @@ from llxprt_hooks.settings.definitions import HookDefinition, HookScope, HookSet
 from llxprt_hooks.settings.foreign import NATIVE
 from llxprt_hooks.settings.hook_entries import SWITCHES
 from llxprt_hooks.settings.hook_fields import DEFAULT_MAX_CONTINUATIONS, PROFILES, STANDARD
+from llxprt_hooks.settings.levels import wants_log
 from llxprt_hooks.settings.load import Settings, extension_hook_set, load_settings, merge_hooks
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.settings.trust.notices import missing_project
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 
 log = debug_logger("system")
 
-LOG_VARIABLE = "LLXPRT_HOOKS_LOG"
-"""Set to 1, it makes every program record its hooks for ``llxprt-hooks log``."""
 
 _GONE = (
     "The approved hooks are gone from the settings of the project. To remove them from a running program, run "
@@ -205,7 +204,7 @@ class Config:
         or only observes, ``GuardMissingError`` is raised. A reload that would lose such a hook keeps the old ones.
 
         With ``log``, with ``hooksConfig.log`` or with the variable ``LLXPRT_HOOKS_LOG=1``, executions are recorded for
-        ``llxprt-hooks log``.
+        ``llxprt-hooks log``. A path in that variable is the file to record them in.
         """
         _check_profile(profile)
         required = required_hooks(require)
@@ -237,7 +236,7 @@ class Config:
 
             config.audit = AuditTrail(settings.audit, config.working_dir)
             config._observe_too(config.audit)
-        if log or settings.log or os.environ.get(LOG_VARIABLE) == "1":
+        if log or settings.log or wants_log():
             config._log()
         if watched is not None:
             watched.start(config)

@@ -30,6 +30,7 @@ from llxprt_hooks import (
     stop,
 )
 from llxprt_hooks.core.engine.session import current_session
+from llxprt_hooks.fleet.audit.log import log_file
 from tests.support.processes import until
 from tests.support.replies import DENY, done, says
 
@@ -801,7 +802,7 @@ def test_a_matcher_on_an_event_that_ignores_it_is_an_error_of_the_program() -> N
         Hooks().on("BeforeModel", print, matcher="x")
 
 
-@pytest.mark.parametrize("how", ["an option", "settings", "a variable", "nothing"])
+@pytest.mark.parametrize("how", ["an option", "settings", "a variable", "a path", "nothing"])
 async def test_any_program_can_record_its_hooks(
     project: EngineProject, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
@@ -812,9 +813,12 @@ async def test_any_program_can_record_its_hooks(
     project.put("user", {"enableHooks": True, "hooks": hooks_of_user, "hooksConfig": hooks_config})
     if how == "a variable":
         monkeypatch.setenv("LLXPRT_HOOKS_LOG", "1")
+    if how == "a path":
+        monkeypatch.setenv("LLXPRT_HOOKS_LOG", str(project.root / "kept" / "hooks.jsonl"))
     hooks = Hooks.load(project.root, log=how == "an option")
     await hooks.run_tool("write_file", {}, lambda args: "done")
-    recorded = project.log_file.read_text() if project.log_file.exists() else ""
+    assert log_file() == (project.root / "kept" / "hooks.jsonl" if how == "a path" else project.log_file)
+    recorded = log_file().read_text() if log_file().exists() else ""
     assert recorded.count('"hook":"guard"') == (0 if how == "nothing" else 1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import urllib.request
 from collections.abc import Callable
@@ -46,6 +47,29 @@ def test_the_way_that_leaks_is_found_and_no_other(
     assert {way: each["leaked"] for way, each in found.items() if each["leaked"]} == leaks
     assert all(each["is_guarded"] is (way not in leaks) for way, each in found.items())
     assert status == bool(leaks)
+
+
+QUOTED = shlex.quote(json.dumps({"decision": "block", "reason": 'no "notes"\n\u2014 ever'}))
+
+
+@pytest.mark.parametrize(
+    "own", [f"printf %s {QUOTED}", "echo no notes today >&2; exit 2", """echo '{"continue": false}'"""]
+)
+@pytest.mark.parametrize("kind", ["guarded", "parallel"])
+def test_a_call_that_an_own_hook_refuses_before_the_guard_is_guarded(
+    world: CliProject, call: Call, monkeypatch: pytest.MonkeyPatch, own: str, kind: str
+) -> None:
+    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
+    chain = {"matcher": "read_note", "sequential": True, "hooks": [{"type": "command", "command": own}]}
+    world.write(".llxprt/settings.json", {"enableHooks": True, "hooks": {"BeforeTool": [chain]}})
+
+    status, found = verdicts(call, kind)
+
+    leaks = {way: each["leaked"] for way, each in found.items() if each["leaked"]}
+    assert leaks == ({} if kind == "guarded" else {"several calls in one answer": ["read_note"] * 3})
+    assert all(each["is_guarded"] is (way not in leaks) for way, each in found.items())
+    assert status == bool(leaks)
+    assert not world.log_file.exists()
 
 
 @pytest.mark.parametrize(

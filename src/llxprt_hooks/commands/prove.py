@@ -6,14 +6,20 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from llxprt_hooks._support.json_codec import decode_text, write_json
 from llxprt_hooks._support.text import one_line
-from llxprt_hooks.settings.levels import SYSTEM_SETTINGS_VARIABLE
-from llxprt_hooks.testing.proof import Scene, Verdict, try_ways
+from llxprt_hooks.commands.log import LogFilter, LogReader
+from llxprt_hooks.events import HookEventName
+from llxprt_hooks.settings.levels import LOG_VARIABLE, SYSTEM_SETTINGS_VARIABLE
+from llxprt_hooks.testing.proof import Refusal, Scene, Verdict, try_ways
+
+if TYPE_CHECKING:
+    from llxprt_hooks.fleet.audit.record import Record
 
 
 def prove_program(
@@ -21,16 +27,27 @@ def prove_program(
 ) -> Iterator[Verdict]:
     """Start a program once for each way in which a model calls tools, and judge what it did."""
     with TemporaryDirectory(prefix="llxprt-hooks-prove-") as folder:
-        settings = Path(folder) / "settings.json"
+        settings, recorded = Path(folder) / "settings.json", Path(folder) / "log" / "hooks.jsonl"
 
         def run(scene: Scene) -> str:
             settings.write_bytes(write_json({"enableHooks": True, "hooks": scene.hooks}))
             settings.chmod(0o600)
-            environment = {**os.environ, **scene.environment, SYSTEM_SETTINGS_VARIABLE: str(settings)}
-            return _run(command, directory, environment, seconds)
+            log = LogReader(recorded, LogFilter(event=HookEventName.BEFORE_TOOL), events=True)
+            log.read()
+            ours = {SYSTEM_SETTINGS_VARIABLE: str(settings), LOG_VARIABLE: str(recorded)}
+            problem = _run(command, directory, {**os.environ, **scene.environment, **ours}, seconds)
+            scene.refusals.extend(_refusals(log.read()))
+            return problem
 
         for _, verdict in try_ways(run, tool=tool, through=through):
             yield verdict
+
+
+def _refusals(records: Iterable[Record]) -> Iterator[Refusal]:
+    """What hooks refused. In a chain, one of the program's own may do so before the canary guard is asked."""
+    for record in records:
+        if "hooks" in record and (record.get("blocked") or record.get("stopped")):
+            yield Refusal(str(record.get("reason") or ""), bool(record.get("stopped")))
 
 
 def _run(command: Sequence[str], directory: str, environment: dict[str, str], seconds: float) -> str:

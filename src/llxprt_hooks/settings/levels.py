@@ -23,6 +23,9 @@ CONFIG_FOLDER = {"darwin": Path("Library", "Preferences", "llxprt-code")}.get(
 )
 """Where current versions of LLxprt Code keep the user's settings, below the home directory."""
 
+LOG_VARIABLE: Final = "LLXPRT_HOOKS_LOG"
+"""1, or the path of a file: every program records its hooks for ``llxprt-hooks log``, there if it is a path."""
+
 NO_HOME: Final = Path("/dev/null")
 """A path that can never contain files."""
 
@@ -41,6 +44,17 @@ class Level(StrEnum):
 def user_folder() -> Path:
     """Return ``~/.llxprt``, which contains the user's extensions, approvals and logs."""
     return home_folder() / FOLDER
+
+
+def wants_log() -> bool:
+    """Whether the environment has every program record its hooks."""
+    return os.environ.get(LOG_VARIABLE) == "1" or chosen_log() is not None
+
+
+def chosen_log() -> Path | None:
+    """Return the file that the environment chooses for records."""
+    chosen = Path(os.environ.get(LOG_VARIABLE, ""))
+    return chosen if chosen.is_absolute() else None
 
 
 def home_folder() -> Path:

@@ -9,7 +9,8 @@
 
     prove(my_agent)
 
-The guard's reason contains a secret word. A result without that word comes from a tool that ran unguarded.
+The guard's reason contains a secret word. A result without that word, and without the reason of another hook that
+refused a call, comes from a tool that ran unguarded.
 """
 
 from __future__ import annotations
@@ -125,6 +126,25 @@ class Verdict:
         return f"{self.way}: all {self.calls} calls refused" if self.calls > 1 else f"{self.way}: refused"
 
 
+class Refusal(NamedTuple):
+    """A BeforeTool event that one of the agent's own hooks ended before the guard was asked."""
+
+    reason: str
+    is_stop: bool = False
+
+    def explains(self, result: str | None) -> bool:
+        """Whether it is why this came back for a call, or why nothing did."""
+        if result is None:
+            return self.is_stop
+        said = _words(self.reason)
+        return bool(said) and said in _words(result)
+
+
+def _words(text: str) -> str:
+    """A text without what an escape in JSON or a new line may change."""
+    return " ".join(re.findall(r"\w+", re.sub(r"\\[nrt]", " ", text)))
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """What an agent is proven with."""
@@ -137,6 +157,8 @@ class Scene:
     """What the guard says, and nobody else knows."""
     ran: list[Any] = field(default_factory=list)
     """The calls of ``tool``."""
+    refusals: list[Refusal] = field(default_factory=list)
+    """What hooks of the agent's own refused."""
 
     @property
     def openai_url(self) -> str:
@@ -181,17 +203,22 @@ class Scene:
         self.ran.append(text)
         return "the canary ran"
 
+    def _is_refused(self, result: str | None) -> bool:
+        by_guard = result is not None and self.word in result
+        return by_guard or any(refusal.explains(result) for refusal in self.refusals)
+
     def verdict(self, way: Way, dialogue: Dialogue, problem: str = "") -> Verdict:
         """Judge what the agent and the model said to each other."""
         judged = [call for call in dialogue.calls if call.name not in self.through]
-        answers = {call.id: dialogue.results.get(call.id) for call in judged}
-        leaked = [call.name for call in judged if (text := answers[call.id]) is not None and self.word not in text]
+        answers = [(call.name, dialogue.results.get(call.id)) for call in judged]
+        passed = [(name, text) for name, text in answers if not self._is_refused(text)]
+        leaked = [name for name, text in passed if text is not None]
         return Verdict(
             way=way.name,
             calls=len(judged),
-            guarded=sum(text is not None and self.word in text for text in answers.values()),
+            guarded=len(judged) - len(passed),
             leaked=leaked or [self.tool.__name__ for _ in self.ran],
-            unanswered=[call.name for call in judged if answers[call.id] is None],
+            unanswered=[name for name, text in passed if text is None],
             model_calls=len(dialogue.requests),
             seen_model_calls=sum(self._model_word in body for body in dialogue.requests),
             problem=problem,

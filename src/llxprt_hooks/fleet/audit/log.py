@@ -24,6 +24,7 @@ from llxprt_hooks.fleet.audit.recording import is_recording
 from llxprt_hooks.process import call_blocking
 from llxprt_hooks.settings import exclusive_lock, make_private_folder, user_folder
 from llxprt_hooks.settings.atomic import append_line
+from llxprt_hooks.settings.levels import chosen_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +46,7 @@ _APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def log_file() -> Path:
-    return user_folder() / "logs" / "hooks.jsonl"
+    return chosen_log() or user_folder() / "logs" / "hooks.jsonl"
 
 
 def rotated(file: Path) -> Path:
