@@ -253,10 +253,11 @@ def prove(agent: Callable[[Scene], Any], *, tool: str | None = None, through: Se
     def run(scene: Scene) -> str:
         answer = agent(scene)
         if inspect.isawaitable(answer):
-            asyncio.run(_awaited(answer))
+            runner.run(_awaited(answer))
         return ""
 
-    verdicts = [verdict for _, verdict in try_ways(run, tool=tool, through=through)]
+    with asyncio.Runner() as runner:  # one loop for all ways: clients keep their connections
+        verdicts = [verdict for _, verdict in try_ways(run, tool=tool, through=through)]
     if unproven := [str(verdict) for verdict in verdicts if not verdict.is_guarded]:
         raise AssertionError("; ".join(chain(["not every tool call is guarded"], unproven)))
     return verdicts
