@@ -64,6 +64,7 @@ class Frameworks(MetaPathFinder, Loader):
 
 PREFIXES = tuple(f"{name}." for name in FRAMEWORKS)
 sys.meta_path.insert(0, Frameworks())
+sys.path.insert(0, str(HERE))
 
 # The pages link to files as a Git host has them. These are on the site under another name, as pages that
 # include them. Another page outside this folder is an error, another file a download.
@@ -89,7 +90,14 @@ myst_enable_extensions = ["attrs_block"]  # the start page gives its parts a cla
 myst_heading_anchors = 6  # a Git host gives every heading an anchor
 
 # The reference: what a docstring does not say is still shown, such as the fields of a result.
-autodoc_default_options = {"members": True, "undoc-members": True, "show-inheritance": True}
+autodoc_default_options = {
+    "members": True,
+    "undoc-members": True,
+    "show-inheritance": True,
+    # What integrations implement for their framework, or for themselves.
+    "exclude-members": "APIS, SDK_ERROR, hooked_call, state_schema, unsupported, before_tool_validate, running, "
+    "model_of, tools_of, before_agent_callback",
+}
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 100
@@ -107,9 +115,19 @@ html_domain_indices = False
 copybutton_prompt_text = "$ "  # where a block has it, what is copied are these lines, without it
 copybutton_selector = "div:not(.output) > div.highlight > pre"
 
+LINES: dict[str, list[str]] = {}
+"""The lines of each page, with its generated parts."""
+
 # What a block is for, by a word after its language: it gets a label and another background, and no copy button.
 SHOWN = {"output": "output", "screen": "output", "result": "output result", "stdin": "output payload"}
 SHOWN |= {"fire": "output event", "prints": "output printed"}
+
+
+def fill_in_what_the_code_says(app: Sphinx, page: str, content: list[str]) -> None:
+    from generated import fill_in
+
+    content[0] = fill_in(content[0])
+    LINES[str(app.env.doc2path(page))] = content[0].splitlines()
 
 
 def lead_to_the_including_page(app: Sphinx, document: nodes.document) -> None:
@@ -142,7 +160,8 @@ def show_what_a_block_is(app: Sphinx, document: nodes.document) -> None:
 def words_after_the_language(block: nodes.literal_block) -> list[str]:
     if not block.source or not block.line or not Path(block.source).is_file():
         return []
-    opening = Path(block.source).read_text(encoding="utf-8").splitlines()[block.line - 1].strip()
+    lines = LINES.get(block.source) or Path(block.source).read_text(encoding="utf-8").splitlines()
+    opening = lines[block.line - 1].strip()
     return opening.split()[1:] if opening.startswith("```") else []
 
 
@@ -271,6 +290,7 @@ def text_of(element: str) -> str:
 
 def setup(app: Sphinx) -> None:
     app.add_lexer("jsonc", JsonLexer)  # which knows comments, but not this name
+    app.connect("source-read", fill_in_what_the_code_says)
     app.connect("doctree-read", lead_to_the_including_page)
     app.connect("doctree-read", link_names_to_the_reference)
     app.connect("doctree-read", leave_out_the_base_of_all)

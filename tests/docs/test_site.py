@@ -12,10 +12,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import click
 import pytest
 
 import llxprt_hooks
 import llxprt_hooks.testing
+from llxprt_hooks.cli.main import COMMANDS, cli
 from tests.docs.pages import PAGES, ROOT, SITE_ONLY
 
 
@@ -92,6 +94,17 @@ def test_every_link_leads_somewhere(html: dict[Path, Seen]) -> None:
             if not there or (anchor and target in html and anchor not in html[target].anchors):
                 broken.append((page.name, link))
     assert broken == []
+
+
+def test_the_site_has_every_option_of_every_command(site: Path) -> None:
+    page = (site / "commands.html").read_text(encoding="utf-8")
+    for name in COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
+        section = page.partition(f'<section id="{name}">')[2].partition("<section")[0]
+        shown = set(re.findall(r"-[\w-]+", re.sub(r"<[^>]+>", "", section)))
+        assert {spelling for option in options for spelling in option.opts} - shown == set()
 
 
 def test_the_reference_has_every_public_name(site: Path, html: dict[Path, Seen]) -> None:

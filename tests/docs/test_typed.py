@@ -11,7 +11,9 @@ from tests.docs.pages import ROOT, sections
 TYPED = {
     "python-api.md": {
         "a-first-tool-call",
-        "the-hooks-object",
+        "a-tool-call-in-two-steps",
+        "a-decorated-function",
+        "a-model-call",
         "functions-as-hooks",
         "sessions",
         "streams",

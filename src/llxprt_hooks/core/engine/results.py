@@ -42,8 +42,10 @@ class HookExecutionResult:
     stdout: str = ""
     stderr: str = ""
     exit_code: int | None = None
+    """None after a timeout, and if the hook could not be started."""
     signal: str | None = None
     duration: float = 0.0
+    """Milliseconds."""
     error: Exception | None = None
     hint: str | None = None
     """Advice for the hook's author about a common mistake."""
@@ -111,10 +113,15 @@ class AggregatedHookResult:
     """The runs of all hooks of one event, merged."""
 
     success: bool
+    """Whether every hook ran and exited with 0; a block with exit code 2 is not a success."""
     final_output: DefaultHookOutput | None = None
+    """What the hooks decided; None if none of them did."""
     all_outputs: list[DefaultHookOutput] = field(default_factory=list)
+    """The output of each hook, also of hooks that failed."""
     errors: list[Exception] = field(default_factory=list)
+    """A ``HookExecutionError`` if a hook failed, a ``HookStageError`` if the engine failed."""
     total_duration: float = 0.0
+    """The sum of the hooks' durations in milliseconds."""
     results: list[HookExecutionResult] = field(default_factory=list)
     """The single runs, in plan order."""
     decided_by: tuple[str, ...] = field(default=(), compare=False)
