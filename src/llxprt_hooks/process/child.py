@@ -11,6 +11,7 @@ from llxprt_hooks.process.errors import SpawnError, explain
 from llxprt_hooks.process.exit_watch import ExitWatch, abandon, kill_and_reap, reap_abandoned, watch_exit
 from llxprt_hooks.process.forks import no_fork
 from llxprt_hooks.process.pipes import Drain, Feed
+from llxprt_hooks.process.shell.environment import Environment
 from llxprt_hooks.process.watchdog import watchdog
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class Process(subprocess.Popen[bytes]):
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
-                env=env,
+                env=env.encoded if isinstance(env, Environment) else env,
                 cwd=cwd,
                 start_new_session=True,
                 pass_fds=passed,

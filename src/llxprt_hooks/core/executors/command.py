@@ -26,6 +26,7 @@ from llxprt_hooks.settings.shape import Field, Scalar
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.results import HookExecutionResult
+    from llxprt_hooks.process.shell.environment import Environment
 
 log = debug_logger("runner")
 
@@ -87,7 +88,7 @@ def _start_cold(spec: CommandSpec, run: HookRun, context: SpawnContext) -> Child
     """Start the program directly where no shell is needed, and through the shell where one is."""
     run.check_start()
     command = spec.command
-    environment = _with_session(context.environment, run)
+    environment = _environment(context, run)
     start = partial(
         spawn, stdin=run.payload, env=environment, cwd=context.directory, output_limit=run.runtime.output_limit
     )
@@ -125,7 +126,7 @@ def _start_warm(spec: CommandSpec, run: HookRun, context: SpawnContext) -> Child
     offer = zygotes.offer(
         python,
         stdin=run.payload,
-        env=_with_session(context.environment, run),
+        env=_environment(context, run),
         cwd=context.directory,
         output_limit=run.runtime.output_limit,
         otherwise=cold,
@@ -133,17 +134,14 @@ def _start_warm(spec: CommandSpec, run: HookRun, context: SpawnContext) -> Child
     return offer or cold()
 
 
-def _with_session(environment: Mapping[str, str], run: HookRun) -> Mapping[str, str]:
+def _environment(context: SpawnContext, run: HookRun) -> Environment:
     """The environment with the private folder of the event's session (D-56), and with what the hook's dialect adds."""
-    if run.config.foreign is not None:
-        environment = {**environment, **run.own_environment}
-    folder = session_memory.open_folder(str(run.hook_input.get("session_id", "")))
-    if folder is None:
-        return environment
-    own = {session_memory.VARIABLE: folder}
-    if run.event.event_name is HookEventName.SESSION_START and (name := ENV_FILES.get(run.config.dialect)):
-        own[name] = os.path.join(folder, session_memory.ENV_FILE)  # noqa: PTH118
-    return {**environment, **own}
+    own = dict(run.own_environment)
+    if (folder := session_memory.open_folder(str(run.hook_input.get("session_id", "")))) is not None:
+        own[session_memory.VARIABLE] = folder
+        if run.event.event_name is HookEventName.SESSION_START and (name := ENV_FILES.get(run.config.dialect)):
+            own[name] = os.path.join(folder, session_memory.ENV_FILE)  # noqa: PTH118
+    return context.environment_with(own)
 
 
 @lru_cache(maxsize=1024)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from llxprt_hooks.process.shell.command_line import PROJECT_DIR_VARIABLES, hook_environment
+from llxprt_hooks.process.shell.environment import Environment
 from llxprt_hooks.process.shell.words import literal_arguments
 
 # The builtins and reserved words of bash, dash, ksh and zsh: any of them may mean more than the program of that name.
@@ -56,8 +57,16 @@ class SpawnContext:
         self.inherited = inherited
         self.directory = directory
         self.project = directory if project is None else project
-        self.environment: Mapping[str, str] = {**hook_environment(inherited, self.project), "PWD": directory}
+        self.environment = Environment({**hook_environment(inherited, self.project), "PWD": directory})
+        self._latest: tuple[Mapping[str, str], Environment] = {}, self.environment
         self._configures_bash = any(name.startswith("BASH") or name == "SHELLOPTS" for name in inherited)
+
+    def environment_with(self, own: Mapping[str, str]) -> Environment:
+        """Return the environment with more variables; the same object as long as they are the same."""
+        latest = self._latest  # of this thread: another may replace it
+        if latest[0] != own:
+            latest = self._latest = own, Environment({**self.environment, **own})
+        return latest[1]
 
     def direct_command(self, command: str) -> DirectCommand | None:
         """Return the program that a command line runs, or None if that takes a shell to find out.

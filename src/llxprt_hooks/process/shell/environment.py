@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Final
 
 SEARCH_PATHS: Final = frozenset(
@@ -39,6 +40,16 @@ _LOADS_RELATIVE: Final = re.compile(r"(?:^|\s)(?:-[rIMm]|--(?:require|import|(?:
 
 _SHELL_OPTIONS: Final = frozenset({"SHELLOPTS", "BASHOPTS"})
 """Options that every bash obeys, such as ``noexec``, with which a hook does nothing."""
+
+
+class Environment(dict[str, str]):
+    """The variables of a program, which nobody changes any more, so that many starts encode them once."""
+
+    @cached_property
+    def encoded(self) -> dict[bytes, bytes]:
+        """The variables as the system gets them."""
+        return {os.fsencode(name): os.fsencode(value) for name, value in self.items()}
+
 
 _last: tuple[Mapping[bytes, bytes], Mapping[str, str]] = {}, {}
 

@@ -586,11 +586,15 @@ def _main_file(directory: str, script: str) -> str:
 def _read(script: str) -> bytes:
     try:
         fd = os.open(script, os.O_RDONLY | os.O_NONBLOCK)  # a fifo would block
-        with open(fd, "rb") as file:
-            source = file.read(_MAX_SOURCE + 1) if stat.S_ISREG(os.fstat(fd).st_mode) else b"\0"
+        try:
+            found = os.fstat(fd)
+            source = os.read(fd, min(found.st_size, _MAX_SOURCE) + 1) if stat.S_ISREG(found.st_mode) else b"\0"
+        finally:
+            os.close(fd)
     except (OSError, ValueError) as error:
         raise Refused(_UNREADABLE) from error
-    if b"\0" in source or len(source) > _MAX_SOURCE:  # with a zero byte: a zip file, or different in each version
+    # With a zero byte, it is a zip file, or different in each version. With another size, it is not really a file.
+    if b"\0" in source or len(source) != found.st_size or len(source) > _MAX_SOURCE:
         raise Refused(_UNREADABLE)
     return source
 
