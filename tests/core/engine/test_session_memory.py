@@ -123,10 +123,18 @@ async def test_a_session_without_events_for_a_week_loses_its_folder(
     old, young = (Path(session_memory.open_folder(name) or "") for name in ("old", "young"))
     week = time.time() - 8 * 24 * 3600
     os.utime(old, (week, week))
-    monkeypatch.setattr(session_memory, "_used", set())
+    monkeypatch.setattr(session_memory, "_cleaned", time.monotonic() - 25 * 3600)  # this process has run for a day
     session_memory.open_folder("new")
     assert not old.exists()
     assert young.exists()
+
+
+def test_a_process_remembers_only_so_many_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_memory, "_used", {})
+    monkeypatch.setattr(session_memory, "_MAX_USED", 3)
+    first, *_ = [session_memory.open_folder(f"s{number}") for number in range(5)]
+    assert len(session_memory._used) == 3
+    assert session_memory.open_folder("s0") == first
 
 
 async def test_functions_have_the_folder_of_the_event_s_session(home: Path) -> None:

@@ -7,6 +7,7 @@ checkout can fill it, and its name is a digest, so that no session id can choose
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import shutil
 import time
@@ -32,12 +33,19 @@ TRANSCRIPT: Final = "transcript.jsonl"
 
 _LIFETIME: Final = 7 * 24 * 3600
 """Seconds without an event after which a session's folder is removed."""
+_CLEANING: Final = 24 * 3600
+"""Seconds between two searches for such folders."""
+_MAX_USED: Final = 10_000
+"""How many folders a process remembers to have used. One that it has forgotten stays when its session ends, until it is
+old."""
 
 _BOUNDARIES: Final = (HookEventName.SESSION_START, HookEventName.SESSION_END)
 _ANEW: Final = (SessionStartSource.STARTUP, SessionStartSource.CLEAR)
 
-_used: set[str] = set()
+_used: dict[str, None] = {}
 """The folders that hooks of this process have had."""
+_cleaned = -math.inf
+"""When this process last removed old folders."""
 _other_root: ContextVar[Path | None] = ContextVar("llxprt_hooks_session_root", default=None)
 
 
@@ -60,6 +68,10 @@ def _root(home: str | None) -> Path:
 def open_folder(session_id: str) -> str | None:
     """Return the folder of a session, created if need be; None if that is impossible or others could write there."""
     folder = folder_of(session_id)
+    if folder in _used:
+        with suppress(OSError):  # somebody removed it
+            os.utime(folder)
+            return folder
     try:
         try:
             os.mkdir(folder, 0o700)  # noqa: PTH102  # called before every hook
@@ -76,9 +88,10 @@ def open_folder(session_id: str) -> str | None:
         if objection := folder_writers(Path(folder, "any file")):
             _warn(objection)
             return None
-        if not _used:
-            remove_old(Path(folder).parent)
-        _used.add(folder)
+        _remove_old_at_times(Path(folder).parent)
+        _used[folder] = None
+        while len(_used) > _MAX_USED:
+            _used.pop(next(iter(_used)), None)
     return folder
 
 
@@ -101,7 +114,7 @@ def at_event(event_name: HookEventName, fields: Mapping[str, Any], session_id: o
     if event_name is HookEventName.SESSION_START and os.path.exists(os.path.join(folder, TRANSCRIPT)):  # noqa: PTH110, PTH118
         _empty(Path(folder))
         return
-    _used.discard(folder)
+    _used.pop(folder, None)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -113,6 +126,13 @@ def _empty(folder: Path) -> None:
                 shutil.rmtree(each, ignore_errors=True)
             elif each.name != TRANSCRIPT:
                 each.unlink()
+
+
+def _remove_old_at_times(root: Path) -> None:
+    global _cleaned
+    if time.monotonic() - _cleaned > _CLEANING:
+        _cleaned = time.monotonic()
+        remove_old(root)
 
 
 def remove_old(root: Path) -> None:
