@@ -60,7 +60,7 @@ class HookAggregator:
         ]
         if not answers:
             return None
-        if len(answers) == 1 and spec.merge is MergeStrategy.OR_DECISION and _is_plain(answers[0].output):
+        if len(answers) == 1 and spec.merge is MergeStrategy.OR_DECISION and answers[0].output.is_plain:
             return answers[0].output
         outputs = [answer.output for answer in answers]
         fields = _STRATEGIES[spec.merge](outputs, spec.merged_object)
@@ -81,16 +81,6 @@ class _Answer(NamedTuple):
     """It is exit code 2 or of a hook with ``failClosed``: no hook undoes it."""
     is_managed: bool
     """It is the administrator's: no hook of another level undoes it."""
-
-
-def _is_plain(output: DefaultHookOutput) -> bool:
-    """Whether an output is only a decision, perhaps with a reason: merged alone, it stays what it is."""
-    return (
-        output.decision in _PLAIN_DECISIONS
-        and not output.implied
-        and output.reason != ""
-        and output.to_dict().keys() <= {"decision", "reason"}
-    )
 
 
 def _decided_by(results: Sequence[HookExecutionResult], final_output: DefaultHookOutput | None) -> tuple[str, ...]:
@@ -158,7 +148,6 @@ _STRATEGIES: Mapping[MergeStrategy, Callable[[Outputs, str], Fields]] = {
     MergeStrategy.TOOL_SELECTION: merge_tool_selection,
 }
 
-_PLAIN_DECISIONS = frozenset({"allow", *BLOCKING})
 _MODES_BY_RESTRICTION = ("NONE", "ANY", "AUTO")
 
 

@@ -316,8 +316,15 @@ class ExecutionPlan:
 
 
 def _is_noteworthy(result: HookExecutionResult) -> bool:
-    """Whether a run may be logged without the debug level: a failure, or an answer with a mistake in it."""
-    return bool(result.error or result.hint or result.output or result.observed or result.stderr)
+    """Whether a run may be logged without the debug level: a failure, or an answer that may have a mistake in it."""
+    if result.error or result.hint or result.observed or result.stderr:
+        return True
+    output = result.output
+    if output is None:
+        return False
+    if output.is_plain and not output.problems and output.unclear is None:
+        return output.is_blocking_decision() and not result.spec.can_block  # which has no effect
+    return True
 
 
 class BrokenPlan(ExecutionPlan):

@@ -18,6 +18,7 @@ from llxprt_hooks.model.answers import REQUEST, TOOL_CONFIG
 HookDecision = Literal["ask", "block", "deny", "approve", "allow"]
 
 BLOCKING = frozenset({"block", "deny"})
+_PLAIN_DECISIONS = frozenset({"allow", *BLOCKING})
 NO_REASON = "No reason provided"
 
 _DECISION = one_of("ask", "block", "deny", "approve", "allow", shows_value=True)
@@ -154,6 +155,20 @@ class DefaultHookOutput:
             "hookSpecificOutput": self.hook_specific_output,
         }
         return {name: value for name, value in fields.items() if value is not None}
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether this is only a decision, perhaps with a reason: merged alone, it stays what it is."""
+        return (
+            self.decision in _PLAIN_DECISIONS
+            and not self.implied
+            and self.reason != ""
+            and self.hook_specific_output is None
+            and self.continue_ is None
+            and self.stop_reason is None
+            and self.suppress_output is None
+            and self.system_message is None
+        )
 
     @property
     def permission_decision(self) -> str | None:
