@@ -40,6 +40,8 @@ class HooksMiddleware(McpIntegration, Middleware):
         context: MiddlewareContext[mcp_types.CallToolRequestParams],
         call_next: CallNext[mcp_types.CallToolRequestParams, ToolResult],
     ) -> ToolResult:
+        if not self.hooks.config.enable_hooks:
+            return await call_next(context)
         message, request = context.message, _request_of(context)
         session = self.session_of(request)
         if not self.has_tool_hooks(message.name, session):
