@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -17,11 +18,13 @@ from figures import MICROSECONDS, Line, undisturbed
 
 from llxprt_hooks import Config
 from llxprt_hooks.integrations.anthropic import AnthropicHooks
-from llxprt_hooks.integrations.http_transport import HookedAsyncTransport, HookedTransport
+from llxprt_hooks.integrations.http_transport import HookedTransport
 from llxprt_hooks.integrations.openai import OpenAIHooks
 
 RESPONSE = httpx2.Response(200)
 REQUEST: Any = httpx2.Request("POST", "https://api.openai.com/v1/responses", json={"model": "m", "input": "hi"})
+MIDDLEWARE_REQUEST: Any = SimpleNamespace(method="POST", url="https://api.anthropic.com/v1/messages")
+"""What Anthropic's middleware reads of a request that has no hooks."""
 
 
 class Transport:
@@ -55,16 +58,15 @@ Batch = Callable[[int], float]
 def _kinds(config: Config) -> list[tuple[str, tuple[Batch, Batch]]]:
     bare, middleware = Transport(), AnthropicHooks(config).middleware()
     hooked = HookedTransport(bare, OpenAIHooks(config))
-    hooked_async = HookedAsyncTransport(bare, OpenAIHooks(config))
     return [
         ("a request of OpenAI", (_sync(bare.handle_request), _sync(hooked.handle_request))),
         (
             "a request of AsyncOpenAI",
-            (_async(bare.handle_async_request), _async(hooked_async.handle_async_request)),
+            (_async(bare.handle_async_request), _async(hooked.handle_async_request)),
         ),
         (
             "a request of Anthropic",
-            (_sync(bare.handle_request), _sync(lambda request: middleware.handle(request, bare.handle_request))),
+            (_sync(bare.handle_request), _sync(lambda _: middleware.handle(MIDDLEWARE_REQUEST, bare.handle_request))),
         ),
     ]
 

@@ -31,13 +31,10 @@ def main() -> None:
         sys.exit(f"{other_python} does not exist: run `make demo` in {arguments.other} first")
     with tempfile.TemporaryDirectory(prefix="llxprt-hooks-bench-") as folder:
         scene = Scene.make(Path(folder))
+        ours = [str(HERE / "ours.py"), "plain", scene.plain, "shell", scene.shell]
         pair = [
-            Contender("here", [sys.executable, str(HERE / "ours.py"), scene.plain, scene.shell], scene),
-            Contender(
-                "other",
-                [str(other_python), str(arguments.other / "bench" / "ours.py"), scene.plain, scene.shell],
-                scene,
-            ),
+            Contender("here", [sys.executable, *ours], scene),
+            Contender("other", [str(other_python), *ours], scene),
         ]
         lines = [_line(kind, width, count, pair, scene, arguments.rounds) for kind, width, count in KINDS]
         for each in pair:

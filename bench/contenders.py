@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 PEER_PACKAGE = "@google/gemini-cli-core"
 PEER_VERSION = "0.61.0"
+COMPILED = "compiled"
+"""The kind of the smallest program, which is there if there is a C compiler."""
 
 
 class Contender:
@@ -68,6 +70,7 @@ class Field:
     ours: Contender
     peer: Contender | None
     floor_kind: str
+    has_compiler: bool
     peer_note: str
 
     @property
@@ -81,7 +84,7 @@ class Field:
 
 def line_up(scene: Scene, *, with_peer: bool = True) -> Field:
     """Build, install and start the contenders."""
-    compiled = _compiled_floor(scene.folder)
+    compiled = _compiled("floor", scene.folder)
     floor = [str(compiled)] if compiled else [sys.executable, str(HERE / "floor_python.py")]
     core, note = _installed_peer() if with_peer else (None, "not asked for")
     peer = None
@@ -89,21 +92,28 @@ def line_up(scene: Scene, *, with_peer: bool = True) -> Field:
         peer = Contender(
             "peer", ["node", str(HERE / "peer.mjs"), str(core), scene.plain, scene.shell, scene.python], scene
         )
+    bare = ["plain", str(scene.program), ARGUMENT, "--", "shell", scene.bash, "-c", scene.shell]
+    hooked = ["plain", scene.plain, "shell", scene.shell, "python", scene.python, "neutral", str(scene.neutral)]
+    smallest = _compiled("hook", scene.folder)
+    if smallest is not None:
+        bare += ["--", COMPILED, str(smallest), ARGUMENT]
+        hooked += [COMPILED, f"{smallest} {ARGUMENT}"]
     return Field(
-        floor=Contender("floor", [*floor, str(scene.program), ARGUMENT, scene.bash, scene.shell], scene),
-        ours=Contender("ours", [sys.executable, str(HERE / "ours.py"), scene.plain, scene.shell, scene.python], scene),
+        floor=Contender("floor", [*floor, *bare], scene),
+        ours=Contender("ours", [sys.executable, str(HERE / "ours.py"), *hooked], scene),
         peer=peer,
+        has_compiler=compiled is not None,
         floor_kind="C" if compiled else "Python (no C compiler here)",
         peer_note=note,
     )
 
 
-def _compiled_floor(folder: Path) -> Path | None:
+def _compiled(name: str, folder: Path) -> Path | None:
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
-    binary = folder / "floor"
-    subprocess.run([compiler, "-O2", "-o", str(binary), str(HERE / "floor.c")], check=True)
+    binary = folder / name
+    subprocess.run([compiler, "-O2", "-o", str(binary), str(HERE / f"{name}.c")], check=True)
     return binary
 
 

@@ -3,11 +3,10 @@
    posix_spawn of the command with three pipes, the payload written, the output drained, the end waited for. Nothing is
    planned, parsed or merged. Directory and environment are inherited.
 
-     floor PROGRAM ARGUMENT SHELL COMMAND
+     floor KIND PROGRAM [ARGUMENT ...] [-- KIND PROGRAM [ARGUMENT ...]] ...
 
-   runs "PROGRAM ARGUMENT" (plain) or "SHELL -c COMMAND" (shell). Each line on stdin, "plain|shell COUNT WIDTH PAYLOAD",
-   asks for COUNT batches of WIDTH hooks at once, fed with that file; the answer is a line with the nanoseconds of each
-   batch. */
+   Each line on stdin, "KIND COUNT WIDTH PAYLOAD", asks for COUNT batches of WIDTH hooks of that kind at once, fed with
+   that file; the answer is a line with the nanoseconds of each batch. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -142,27 +141,34 @@ static void load(const char *name) {
     fclose(file);
 }
 
+/* The command of a kind, ended by NULL like argv itself. */
+static char **command_of(char **argv, int argc, const char *kind) {
+    for (int i = 1; i < argc; i++)
+        if (argv[i] != NULL && (i == 1 || argv[i - 1] == NULL) && strcmp(argv[i], kind) == 0)
+            return argv + i + 1;
+    fprintf(stderr, "floor: no command of the kind %s\n", kind);
+    exit(64);
+}
+
 int main(int argc, char **argv) {
     char line[8192], kind[16], file[4096];
     int count, width;
-    if (argc != 5) {
-        fprintf(stderr, "usage: floor PROGRAM ARGUMENT SHELL COMMAND\n");
-        return 64;
-    }
-    char *plain[] = {argv[1], argv[2], NULL};
-    char *shell[] = {argv[3], "-c", argv[4], NULL};
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--") == 0)
+            argv[i] = NULL;
     signal(SIGPIPE, SIG_IGN);
     while (fgets(line, sizeof line, stdin) != NULL) {
         if (sscanf(line, "%15s %d %d %4095[^\n]", kind, &count, &width, file) != 4)
             return 64;
         load(file);
+        char **command = command_of(argv, argc, kind);
         struct hook *hooks = calloc((size_t)width, sizeof *hooks);
         if (hooks == NULL)
             fail("calloc");
         for (int batch = 0; batch < count; batch++) {
             long long started = now();
             for (int i = 0; i < width; i++)
-                start(&hooks[i], strcmp(kind, "plain") == 0 ? plain : shell);
+                start(&hooks[i], command);
             for (int i = 0; i < width; i++)
                 finish(&hooks[i]);
             printf("%lld ", now() - started);

@@ -6,6 +6,7 @@ import os
 import select
 import sys
 import time
+from itertools import groupby
 from pathlib import Path
 
 _CHUNK = 65536
@@ -70,8 +71,8 @@ def batch(argv: list[str], payload: bytes, width: int) -> int:
 
 
 def main() -> None:
-    program, argument, shell, command = sys.argv[1:]
-    commands = {"plain": [program, argument], "shell": [shell, "-c", command]}
+    groups = [list(group) for between, group in groupby(sys.argv[1:], "--".__eq__) if not between]
+    commands = {kind: command for kind, *command in groups}
     for line in sys.stdin:
         kind, count, width, file = line.rstrip("\n").split(" ", 3)
         payload = Path(file).read_bytes()

@@ -1,4 +1,4 @@
-"""What hooks cost in the frameworks where no hook runs: `.venv-integrations/bin/python bench/integrations.py`.
+"""What hooks cost in the frameworks where no hook runs: `.venv-integrations/bin/python bench/integrations.py [--json]`.
 
 Each figure is what an integration adds to one call of a tool or of a model: the time of the function that the framework
 calls with hooks, less that of what it calls without them.
@@ -7,10 +7,12 @@ calls with hooks, less that of what it calls without them.
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
+import sys
 import time
 import warnings
 from collections.abc import Awaitable, Callable, Iterator
-from statistics import median
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +21,7 @@ from agents import FunctionTool, RunConfig
 from agents.run_internal import run_loop
 from agents.testing import ScriptedModel
 from engine import config_with, without_collector
-from figures import MICROSECONDS, undisturbed
+from figures import MICROSECONDS, Line, undisturbed
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from langchain.agents.middleware.types import ModelRequest, ModelResponse
@@ -98,7 +100,7 @@ def of_openai_agents(config: Config) -> Iterator[Pair]:
     (hooked,) = hooks.tools_of([bare]) if config.enable_hooks else (bare,)
     assert isinstance(hooked, FunctionTool)
     run_config, invoke = RunConfig(), hooked.on_invoke_tool
-    given: Any = SimpleNamespace(tool_call=None)
+    given: Any = SimpleNamespace(tool_call=None, tool_call_id="c")
 
     async def choose(get_model: Any) -> None:
         get_model(agent, run_config)
@@ -139,14 +141,8 @@ def of_google_adk(config: Config) -> Iterator[Pair]:
     plugin = google_adk.HooksPlugin(config)
     invocation: Any = Invocation()
     asyncio.run(plugin.before_run_callback(invocation_context=invocation))
-    context: Any = SimpleNamespace(
-        invocation_id="i",
-        branch=None,
-        agent_name="a",
-        function_call_id="c",
-        actions=SimpleNamespace(requested_tool_confirmations={}),
-        get_invocation_context=lambda: invocation,
-    )
+    context: Any = ADKContext()
+    context.get_invocation_context = lambda: invocation
     written: Any = SimpleNamespace(name="write_file")
     arguments, request, answer = {"file_path": "a"}, LlmRequest(), LlmResponse()
 
@@ -160,6 +156,13 @@ def of_google_adk(config: Config) -> Iterator[Pair]:
 
     yield "Google ADK: tool", nothing, run_tool
     yield "Google ADK: model", nothing, ask_model
+
+
+class ADKContext:
+    """What the plugin reads of a tool's context, which it refers to weakly."""
+
+    invocation_id, branch, agent_name, function_call_id = "i", None, "a", "c"
+    actions = SimpleNamespace(requested_tool_confirmations={})
 
 
 class Invocation:
@@ -179,20 +182,29 @@ def of_fastmcp(config: Config) -> Iterator[Pair]:
 FRAMEWORKS = (of_langchain, of_openai_agents, of_pydantic_ai, of_google_adk, of_fastmcp)
 
 
-def figures(config: Config, runner: asyncio.Runner) -> dict[str, float]:
+def figures(config: Config, runner: asyncio.Runner) -> dict[str, list[float]]:
+    """Seconds added to each kind of call, in every round."""
     pairs = [pair for framework in FRAMEWORKS for pair in framework(config)]
     rounds = [[runner.run(added(bare, hooked)) for _, bare, hooked in pairs] for _ in range(ROUNDS)]
-    return {name: median(taken) for (name, *_), *taken in zip(pairs, *rounds, strict=True)}
+    return {name: taken for (name, *_), *taken in zip(pairs, *rounds, strict=True)}
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
+    logging.getLogger("llxprt_hooks").setLevel(logging.ERROR)  # that no matcher matches is meant
     unmatched = config_with(20)
     cases = [Config(enable_hooks=False, hooks=unmatched.hooks), unmatched]
     with asyncio.Runner() as runner, without_collector():
-        disabled, enabled = (figures(config, runner) for config in cases)
-    rows = [[name, MICROSECONDS.write(disabled[name]), MICROSECONDS.write(enabled[name])] for name in disabled]
-    print(table(["added to a call", *(f"{name} (≤ {budget:.0f} µs)" for name, budget in BUDGETS.items())], rows))
+        taken = [figures(config, runner) for config in cases]
+    lines = [
+        Line(f"{case}: {name} over the bare one", MICROSECONDS, budget * 1e-6, rounds=rounds)
+        for (case, budget), by_name in zip(BUDGETS.items(), taken, strict=True)
+        for name, rounds in by_name.items()
+    ]
+    if sys.argv[1:] == ["--json"]:
+        print(json.dumps([line.to_dict() for line in lines]))
+    else:
+        print(table(("added to a call", "figure", "middle half", "budget", "", ""), [line.cells() for line in lines]))
 
 
 if __name__ == "__main__":

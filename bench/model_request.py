@@ -1,10 +1,11 @@
-"""The line about large payloads: what a 1 MB model request costs over a tiny one, against encoding it."""
+"""The lines about large payloads: what a 1 MB model request costs over a tiny one, in both views, over encoding it."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib.util
 import time
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,26 +21,48 @@ TEXT = 'The quick brown fox says: "the cost of a hook is the cost of a process".
 """A message of an agent's conversation, about 10 KB, with characters that JSON has to escape."""
 
 
-def model_request_line(scene: Scene, *, rounds: int, events: int) -> Line:
-    """Tiny and large in turns; encoding is measured beside them."""
-    line = Line("a 1 MB model request, over a tiny one, over encoding it", TIMES, 2.5)
-    if importlib.util.find_spec("google.genai") is None:
-        line.skipped = "google-genai is not installed"
-        return line
-    tiny, large = _request(1, "hello"), _request(MESSAGES, TEXT)
+def model_request_lines(scene: Scene, *, rounds: int, events: int) -> list[Line]:
+    """Tiny and large in turns, under each profile; encoding is measured beside them."""
+    titles = {
+        "standard": "a 1 MB model request, over a tiny one, over encoding it",
+        "full": "the same in the full view, for a hook that acts",
+    }
+    lines = {profile: Line(title, TIMES, 2.5) for profile, title in titles.items()}
+    for profile, line in lines.items():
+        if importlib.util.find_spec("google.genai") is None:
+            line.skipped = "google-genai is not installed"
+        else:
+            _measure(line, _config(scene, profile), profile == "full", rounds, events)
+    return [*lines.values()]
+
+
+def _config(scene: Scene, profile: str) -> Config:
     hooks = {"BeforeModel": [{"hooks": [{"type": "command", "command": scene.plain}]}]}
-    config = Config(working_dir=scene.folder, enable_hooks=True, hooks=hooks)
-    payload = _payload(large)
-    extra, encoding = [], []
+    return Config(working_dir=scene.folder, enable_hooks=True, hooks=hooks, profile=profile)
+
+
+def _measure(line: Line, config: Config, full: bool, rounds: int, events: int) -> None:
+    tiny, large = _request(1, "hello"), _request(MESSAGES, TEXT)
+    payload = _payload(large, full)
+    extra, processor, encoding = [], [], []
     with asyncio.Runner() as runner:
         for _ in range(rounds + 1):
             times = [(runner.run(_fired(config, tiny)), runner.run(_fired(config, large))) for _ in range(events)]
-            extra.append(undisturbed([large for _, large in times]) - undisturbed([tiny for tiny, _ in times]))
+            tiny_times, large_times = zip(*times, strict=True)
+            wall, own = (
+                undisturbed([each[kind] for each in large_times]) - undisturbed([each[kind] for each in tiny_times])
+                for kind in (0, 1)
+            )
+            extra.append(wall)
+            processor.append(own)
             encoding.append(undisturbed([_encoding(payload) for _ in range(events)]))
     line.rounds = [more / encoded for more, encoded in zip(extra[1:], encoding[1:], strict=True)]
+    own_share = median(own / encoded for own, encoded in zip(processor[1:], encoding[1:], strict=True))
     size = len(msgspec.json.encode(payload)) / 1e6
-    line.beside = f"{middle(extra[1:])} more, encoding {size:.2f} MB {middle(encoding[1:])}"
-    return line
+    line.beside = (
+        f"{middle(extra[1:])} more, encoding {size:.2f} MB {middle(encoding[1:])}; "
+        f"in our own processor time {TIMES.write(own_share)}"
+    )
 
 
 def _request(messages: int, text: str) -> GenerateContentParameters:
@@ -50,19 +73,20 @@ def _request(messages: int, text: str) -> GenerateContentParameters:
     return GenerateContentParameters(model="gemini-2.5-pro", contents=contents, config=None)
 
 
-def _payload(request: GenerateContentParameters) -> dict[str, Any]:
+def _payload(request: GenerateContentParameters, full: bool) -> dict[str, Any]:
     """What the hook is sent of the request."""
     from llxprt_hooks.model import request_payload
 
-    return {"hook_event_name": "BeforeModel", "llm_request": request_payload(request)}
+    return {"hook_event_name": "BeforeModel", "llm_request": request_payload(request, full=full)}
 
 
-async def _fired(config: Config, request: GenerateContentParameters) -> float:
-    started = time.perf_counter()
+async def _fired(config: Config, request: GenerateContentParameters) -> tuple[float, float]:
+    """Seconds, and those of them in which this process had a processor."""
+    started, began = time.perf_counter(), time.process_time()
     result = await fire_before_model_hook(config, request)
-    elapsed = time.perf_counter() - started
+    taken = time.perf_counter() - started, time.process_time() - began
     assert not result.blocked
-    return elapsed
+    return taken
 
 
 def _encoding(payload: dict[str, Any]) -> float:

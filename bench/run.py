@@ -1,7 +1,8 @@
 """The benchmark: every line of the budget table, measured in turn, and the cost curves.
 
     python bench/run.py            all of it, some minutes
-    python bench/run.py --quick    less exact, under a minute
+    python bench/run.py --quick    less exact, a minute or two
+    python bench/run.py --page     all of it, into docs/performance.md
 
 Prints tables, writes JSON and pictures. A budget that is missed is shown, but does not fail: figures of a busy machine
 prove nothing.
@@ -11,31 +12,35 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clients import client_lines
 from contenders import line_up
 from engine import engine_lines
+from figures import MICROSECONDS, Line
 from fleet import fleet_lines
 from fresh import fresh_lines
 from loading import loading_lines
 from machine import busy, machine
 from mcp_proxy import mcp_proxy_lines
-from model_request import model_request_line
+from model_request import model_request_lines
+from observing import observing_lines
 from scale import Curve, curves
 from scene import Scene
 from spawning import spawning_lines
 from table import markdown_table, table
 from warm import warm_lines
 
-if TYPE_CHECKING:
-    from figures import Line
-
 ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- The figures: bench/run.py --page writes them. -->", "<!-- The end of the figures. -->"
+FRAMEWORKS = ROOT / ".venv-integrations" / "bin" / "python"
 HEADINGS = ("what", "figure", "middle half", "budget", "verdict", "")
 
 
@@ -56,18 +61,21 @@ QUICK = Effort(rounds=5, hooks=10, calls=5_000, curve_rounds=2)
 def main() -> None:
     arguments = _arguments()
     effort = QUICK if arguments.quick else FULL
-    warning = busy()
+    warning, before = busy(), os.getloadavg()[0]
     _say(warning)
     with tempfile.TemporaryDirectory(prefix="llxprt-hooks-bench-") as folder:
         scene = Scene.make(Path(folder))
         lines, drawn, setting = _measured(scene, effort, with_peer=not arguments.no_peer)
     if warning:
         setting["warning"] = warning
+    setting["load"] = f"{before:.1f} before and {os.getloadavg()[0]:.1f} after, over a minute"
     print("\n".join(f"{name}: {value}" for name, value in setting.items()))
     print(f"\n{table(HEADINGS, [line.cells() for line in lines])}")
     for curve in drawn:
         print(f"\n{curve.text()}")
     _write(arguments.json, arguments.pictures, lines, drawn, setting)
+    if arguments.page:
+        _fill_page(arguments.pictures, drawn)
 
 
 def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Line], list[Curve], dict[str, str]]:
@@ -80,6 +88,10 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         engine = engine_lines(rounds=effort.rounds, calls=effort.calls)
         _say("clients of OpenAI and Anthropic …")
         clients = client_lines(rounds=effort.rounds, calls=effort.calls)
+        _say("the log, telemetry, prompts …")
+        observing = observing_lines(rounds=effort.rounds, calls=effort.calls // 10)
+        _say("frameworks …")
+        frameworks = _framework_lines()
         _say("hooks that run …")
         spawning = spawning_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks, wide=100)
         _say("warm hooks …")
@@ -87,7 +99,7 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         _say("loading settings …")
         loading = loading_lines(rounds=effort.rounds)
         _say("a large model request …")
-        model = model_request_line(scene, rounds=effort.rounds, events=effort.hooks * 3)
+        models = model_request_lines(scene, rounds=effort.rounds, events=effort.hooks * 3)
         _say("the MCP proxy …")
         proxy = mcp_proxy_lines(scene, rounds=effort.rounds, calls=effort.hooks * 10)
         _say("HTTP, NATS, a policy worker …")
@@ -97,8 +109,19 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
     finally:
         field.close()
     *starting, memory = fresh
-    lines = [*starting, *loading, *engine, *clients, *spawning, *warm, model, *proxy, *fleet, memory]
+    in_process = [*starting, *loading, *engine, *observing, *clients, *frameworks]
+    lines = [*in_process, *spawning, *warm, *models, *proxy, *fleet, memory]
     return lines, drawn, setting
+
+
+def _framework_lines() -> list[Line]:
+    """What `integrations.py` measures where the frameworks are installed."""
+    if not FRAMEWORKS.exists():
+        missing = f"run `make {FRAMEWORKS.parent.parent.name}/.installed` first"
+        return [Line("the integrations of frameworks: added to a call", MICROSECONDS, 5e-6, skipped=missing)]
+    command = [FRAMEWORKS, ROOT / "bench" / "integrations.py", "--json"]
+    told = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    return [Line(each["what"], MICROSECONDS, each["budget"], rounds=each["rounds"]) for each in told]
 
 
 def _write(file: Path, pictures: Path, lines: list[Line], drawn: list[Curve], setting: dict[str, str]) -> None:
@@ -118,9 +141,21 @@ def _write(file: Path, pictures: Path, lines: list[Line], drawn: list[Curve], se
 
 
 def _page(lines: list[Line], setting: dict[str, str]) -> str:
-    """The table for the README, with the machine that it comes from."""
+    """The table for the documentation, with the machine that it comes from."""
     told = "; ".join(f"{name} {value}" for name, value in setting.items())
     return f"{markdown_table(HEADINGS, [line.cells() for line in lines])}\n\nMeasured on: {told}.\n"
+
+
+def _fill_page(pictures: Path, drawn: list[Curve]) -> None:
+    """Put the table and the pictures of this run into the documentation."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    figures = (pictures / "budgets.md").read_text(encoding="utf-8")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{figures}\n{END}{after}", encoding="utf-8")
+    for curve in drawn:
+        shutil.copy(pictures / f"{curve.name}.svg", PAGE.parent / "pictures")
+    print(f"written: {PAGE}")
 
 
 def _say(text: str) -> None:
@@ -132,7 +167,10 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description="Measure llxprt-hooks against its budgets, the system and the Node peer."
     )
-    parser.add_argument("--quick", action="store_true", help="fewer rounds: under a minute, less exact")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds: less exact, a few minutes")
+    parser.add_argument(
+        "--page", action="store_true", help="also write the table and the pictures of the documentation"
+    )
     parser.add_argument("--no-peer", action="store_true", help="leave out the Node peer, which npm installs once")
     parser.add_argument(
         "--json", type=Path, default=ROOT / "build" / "bench" / "results.json", help="file for the figures"

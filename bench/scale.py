@@ -1,12 +1,15 @@
-"""Cost curves: hooks configured, hooks run at once, size of the payload."""
+"""Cost curves: hooks configured and run at once, size of the payload, events at once, sessions; time and memory."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +24,15 @@ if TYPE_CHECKING:
 CONFIGURED = (10, 100, 1_000, 10_000)
 AT_ONCE = (1, 2, 5, 10, 20, 50, 100, 200)
 PAYLOAD = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+GROWTH = {
+    "hooks": ("Hooks of one event: time and memory", "hooks", (1, 10, 100, 1_000)),
+    "payload": ("Size of the payload: time and memory", "bytes", PAYLOAD),
+    "events": ("Events at once: time and memory", "events at once", (1, 10, 100, 1_000)),
+    "sessions": ("Sessions that nobody ends: time and memory", "sessions", (1, 10, 100, 1_000, 10_000)),
+}
+GROWTH_ROUNDS = 3
+PAGE = 4096
+"""Bytes: less than that is not seen, and has no place on a logarithmic scale."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,8 @@ def _power(points: list[tuple[int, float]]) -> float:
 
 
 def curves(field: Field, scene: Scene, *, rounds: int) -> list[Curve]:
-    return [_at_once(field, scene, rounds), _configured(rounds), _payload(field, scene, rounds)]
+    compared = [_at_once(field, scene, rounds), _configured(rounds), _payload(field, scene, rounds)]
+    return [*compared, *(_growth(kind, scene, min(rounds, GROWTH_ROUNDS)) for kind in GROWTH)]
 
 
 def _at_once(field: Field, scene: Scene, rounds: int) -> Curve:
@@ -109,6 +122,23 @@ def _payload(field: Field, scene: Scene, rounds: int) -> Curve:
         "milliseconds",
         {name: _medians(of_size) for name, of_size in times.items()},
     )
+
+
+def _growth(kind: str, scene: Scene, rounds: int) -> Curve:
+    """Each point in a process of its own, whose memory nothing else has filled."""
+    title, x_label, sizes = GROWTH[kind]
+    seconds: dict[int, list[float]] = {size: [] for size in sizes}
+    grown: dict[int, list[float]] = {size: [] for size in sizes}
+    program = str(Path(__file__).with_name("growth.py"))
+    for _ in range(rounds):
+        for size in sizes:
+            command = [sys.executable, program, kind, str(size), str(scene.program)]
+            told = subprocess.check_output(command, env=scene.environment(), text=True)
+            took, bytes_grown = map(float, told.split())
+            seconds[size].append(took * 1e3)
+            grown[size].append(max(bytes_grown, PAGE) / 1024**2)
+    series = {"time (ms)": _medians(seconds), "memory (MiB)": _medians(grown)}
+    return Curve(f"growth-{kind}", title, x_label, "milliseconds, MiB", series)
 
 
 def _medians(taken: Mapping[int, list[float]]) -> list[tuple[int, float]]:

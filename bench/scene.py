@@ -11,6 +11,15 @@ from pathlib import Path
 
 ANSWER = '{"decision": "allow"}'
 ARGUMENT = "--strict"
+PYTHON_HOOK = f"""\
+import json
+import re
+import sys
+
+event = json.load(sys.stdin)
+re.search(r"\\.env$", event["tool_input"]["file_path"])
+print('{ANSWER}')
+"""
 
 
 @dataclass(frozen=True)
@@ -22,14 +31,20 @@ class Scene:
     @classmethod
     def make(cls, folder: Path) -> Scene:
         scene = cls(folder)
-        scene.program.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{ANSWER}'\n", encoding="utf-8")
-        scene.program.chmod(0o755)
-        scene.script.write_text(f"import json, sys\n\njson.load(sys.stdin)\nprint('{ANSWER}')\n", encoding="utf-8")
+        for program, answer in ((scene.program, ANSWER), (scene.neutral, '{"systemMessage": "seen"}')):
+            program.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{answer}'\n", encoding="utf-8")
+            program.chmod(0o755)
+        scene.script.write_text(PYTHON_HOOK, encoding="utf-8")
         return scene
 
     @property
     def program(self) -> Path:
         return self.folder / "guard.sh"
+
+    @property
+    def neutral(self) -> Path:
+        """The same program with an answer that every dialect knows."""
+        return self.folder / "neutral.sh"
 
     @property
     def script(self) -> Path:

@@ -17,14 +17,14 @@ def warm_lines(field: Field, scene: Scene, *, rounds: int, hooks: int) -> list[L
     """In every round each of them in turn: the order is another one each time."""
     payload = scene.payload()
     cases = {
-        "warm": (field.ours, "warm", 1),
-        "cold": (field.ours, "cold", 1),
+        "warm": (field.ours, "warm:python", 1),
+        "cold": (field.ours, "python", 1),
         "floor": (field.floor, "plain", 1),
-        f"{AT_ONCE} warm": (field.ours, "warm", AT_ONCE),
-        f"{AT_ONCE} cold": (field.ours, "cold", AT_ONCE),
+        f"{AT_ONCE} warm": (field.ours, "warm:python", AT_ONCE),
+        f"{AT_ONCE} cold": (field.ours, "python", AT_ONCE),
     }
     if field.peer is not None:
-        cases["peer"] = field.peer, "cold", 1
+        cases["peer"] = field.peer, "python", 1
     taken: dict[str, list[float]] = {name: [] for name in cases}
     for turn in range(rounds + 1):
         names = [*cases][turn % len(cases) :] + [*cases][: turn % len(cases)]
@@ -41,10 +41,10 @@ def warm_lines(field: Field, scene: Scene, *, rounds: int, hooks: int) -> list[L
     else:
         _ratio(through_peer, taken, "peer", "warm")
     return [
-        _ratio(Line("a warm Python hook, over the same hook cold", TIMES, 0.15), taken, "warm", "cold"),
-        _ratio(Line("a warm Python hook, over the floor of a plain program", TIMES, 2.0), taken, "warm", "floor"),
+        _ratio(Line("a warm Python hook, over the same hook cold", TIMES, 0.1), taken, "warm", "cold"),
+        _ratio(Line("a warm Python hook, over the floor of a plain program", TIMES, 1.5), taken, "warm", "floor"),
         _ratio(
-            Line(f"{AT_ONCE} warm Python hooks at once, over cold", TIMES, 0.3),
+            Line(f"{AT_ONCE} warm Python hooks at once, over cold", TIMES, 0.2),
             taken,
             f"{AT_ONCE} warm",
             f"{AT_ONCE} cold",
