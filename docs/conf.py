@@ -77,6 +77,11 @@ INCLUDED_BY = {
     HERE.parent / "SECURITY.md": "reporting",
 }
 
+# The page about recipes ends with what each says about itself.
+RECIPES = {
+    file: file.parent.name for file in sorted(HERE.parent.glob("src/llxprt_hooks/recipes/collection/*/README.md"))
+}
+
 TITLES = {"overview": "Overview", "debugging": "Debugging", "reporting": "Reporting a vulnerability"}
 
 project = "llxprt-hooks"
@@ -131,9 +136,12 @@ def fill_in_what_the_code_says(app: Sphinx, page: str, content: list[str]) -> No
 
 
 def lead_to_the_including_page(app: Sphinx, document: nodes.document) -> None:
-    pages = {app.env.path2doc(file): page for file, page in INCLUDED_BY.items()}
+    pages = {app.env.path2doc(file): (page, None) for file, page in INCLUDED_BY.items()}
+    pages |= {app.env.path2doc(file): ("recipes", name) for file, name in RECIPES.items()}
     for link in document.findall(addnodes.pending_xref):
-        link["reftarget"] = pages.get(link["reftarget"], link["reftarget"])
+        if link["reftarget"] in pages:
+            link["reftarget"], anchor = pages[link["reftarget"]]
+            link["reftargetid"] = anchor or link.get("reftargetid")
 
 
 def name_included_pages(app: Sphinx, env: BuildEnvironment) -> None:

@@ -133,4 +133,16 @@ def kind_of(thing: Any) -> str:
     return "autofunction" if inspect.isroutine(thing) else "autodata"
 
 
-PARTS: dict[str, Callable[[str], str]] = {"help": help_of, "names": names_of, "integrations": integrations_of}
+def each_recipe(_: str) -> str:
+    """Return what each recipe says about itself, as a section."""
+    files = sorted((HERE.parent / "src/llxprt_hooks/recipes/collection").glob("*/README.md"))
+    texts = (f"##{file.read_text(encoding='utf-8')}".replace("../../../../../docs/", "") for file in files)
+    return "\n".join(re.sub(r"\]\(\.\./([\w-]+)/README\.md\)", r"](#\1)", text) for text in texts)
+
+
+PARTS: dict[str, Callable[[str], str]] = {
+    "recipes": each_recipe,
+    "help": help_of,
+    "names": names_of,
+    "integrations": integrations_of,
+}

@@ -40,6 +40,9 @@ SITE_ONLY = {"index.md", "overview.md", "changes.md", "contributing.md", "conduc
 """Pages for the site: they include other pages, or what docstrings say."""
 
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in SITE_ONLY)]
+RECIPES = sorted((ROOT / "src/llxprt_hooks/recipes/collection").glob("*/README.md"))
+"""What each recipe says about itself, which the site adds to the page about recipes."""
+
 WALKTHROUGHS = {ROOT / "docs" / "tutorial.md": "first-hook", ROOT / "docs" / "testing-hooks.md": "policy"}
 """Pages whose blocks are steps in one folder, and the name of that folder."""
 
@@ -113,7 +116,7 @@ def sections(page: Path) -> list[Section]:
 
 def every_section() -> list[Section]:
     """Of all pages with examples: the start page of the site has some of its own."""
-    return [section for page in (*PAGES, ROOT / "docs" / "index.md") for section in sections(page)]
+    return [section for page in (*PAGES, ROOT / "docs" / "index.md", *RECIPES) for section in sections(page)]
 
 
 def table(page: str, first_cell: str, *, anchor: str | None = None) -> list[dict[str, str]]:

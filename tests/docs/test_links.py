@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import PAGES, ROOT, sections
+from tests.docs.pages import PAGES, RECIPES, ROOT, sections
 
-EVERY_PAGE = [*PAGES, *(page for page in sorted(ROOT.glob("*.md")) if page not in PAGES)]
+EVERY_PAGE = [*PAGES, *(page for page in sorted(ROOT.glob("*.md")) if page not in PAGES), *RECIPES]
 
 
 def targets(page: Path) -> list[str]:

@@ -63,26 +63,24 @@ def blocked(families: Families, judge: Callable[[Sample], object]) -> dict[str, 
 
 
 def rates(recipe: str, judge: Callable[[Sample], object]) -> str:
-    """The table for the README; fails where a goal is missed."""
+    """The lines for the README; fails where a goal is missed."""
     attacks, harmless = corpus(recipe)
     caught, alarms = blocked(attacks, judge), blocked(harmless, judge)
     assert sum(caught.values()) >= CAUGHT * size(attacks), caught
     assert sum(alarms.values()) <= FALSE_ALARMS * size(harmless), alarms
 
-    lines = ["| | blocked |", "|---|---|"]
-    for kind, sum_name, families, found in (
-        ("attacks", "caught", attacks, caught),
-        ("harmless", "false alarms", harmless, alarms),
-    ):
-        lines += [f"| {kind}: {family} | {found[family]} of {len(samples)} |" for family, samples in families.items()]
+    lines = []
+    for title, families, found in (("Attacks caught", attacks, caught), ("False alarms", harmless, alarms)):
         number, total = sum(found.values()), size(families)
-        lines.append(f"| **{sum_name}** | **{number} of {total}, {100 * number / total:.1f} %** |")
+        each = ", ".join(f"{family} {found[family]} of {len(samples)}" for family, samples in families.items())
+        lines.append(f"- **{title}: {number} of {total}, {100 * number / total:.1f} %** ({each})")
     return "\n".join(lines)
 
 
 def check(recipe: str, judge: Callable[[Sample], object]) -> None:
-    table = rates(recipe, judge)
-    assert table in find_recipe(recipe).description, f"the README of {recipe} should have:\n\n{table}"
+    stated = " ".join(find_recipe(recipe).description.split())
+    for line in rates(recipe, judge).splitlines():
+        assert line in stated, f"the README of {recipe} should have:\n\n{line}"
 
 
 def test_the_rates_of_dangerous_commands_are_as_stated() -> None:

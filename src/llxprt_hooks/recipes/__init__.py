@@ -4,7 +4,7 @@ Each is a folder in ``collection``: scripts, the settings that run them, a descr
 with. The installed scripts are standalone: ``bundle`` writes the code that they share into each.
 
 >>> find_recipe("secret-scanning").summary
-'Blocks writes and commands that hold a key, a token or a password.'
+'Blocks writes and commands that contain a key, a token or a password.'
 """
 
 from llxprt_hooks.recipes.catalogue import FIRST_HOOK, NAMES, UnknownRecipeError, find_recipe
