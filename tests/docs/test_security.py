@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "security.md"
+PAGE = ROOT / "tests" / "promises.md"
 
 
 def test_every_promise_has_a_test_that_exists() -> None:
