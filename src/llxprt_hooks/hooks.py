@@ -318,7 +318,10 @@ class Hooks:
         """Start the hooks of an event that nobody waits for, and return. It is finished even if this loop ends."""
         event_name = known_event(event)
         if event_name.spec.awaited:
-            raise TypeError(f"{event_name} has effects that must be applied: use run_tool or call_model")
+            raise TypeError(
+                f"observe() is only for events that hooks observe. {event_name} can change the call: "
+                "use run_tool() or call_model()"
+            )
         given = {**event_name.spec.defaults, **fields}
         unknown = given.keys() - event_name.spec.fields.keys()
         problem = f"{event_name} has no field `{min(unknown)}`" if unknown else input_problem(event_name, given)

@@ -62,7 +62,7 @@ def test_plan_says_why_each_hook_was_or_was_not_chosen(world: CliProject) -> Non
     assert because == {
         "runs writes": "because its matcher 'write_.*' matches 'write_file'",
         "skips reads": "because its matcher 'read_.*' does not match 'write_file'",
-        "runs everything": "because it is for all",
+        "runs everything": "because it has no matcher that narrows it",
         "skips again": "because the same command is at hooks.BeforeTool[0].hooks[0] already, and runs once",
         "skips switched-off": "because it is disabled",
     }
@@ -434,7 +434,7 @@ def test_ask_allows_and_the_author_is_told_so(world: CliProject) -> None:
 
     assert run.status == 0
     assert "hint" in run.stdout
-    assert "`ask` asks nobody, and the call goes ahead" in run.stdout
+    assert "`ask` doesn't prompt anyone here, and the call goes ahead" in run.stdout
 
 
 def test_a_failure_of_the_engine_itself_is_status_1_with_its_reason(world: CliProject) -> None:

@@ -154,7 +154,7 @@ def test_every_command_says_the_same_about_a_folder_below_a_project(world: CliPr
     run = world.run(*command.split(), "-C", str(below))
 
     assert (
-        f"Hooks in {world.root} do not apply to subdirectories: they do not run here and block nothing. "
+        f"Hooks in {world.root} don't apply to its subfolders: they won't run here, so they block nothing. "
         f"Load that folder, or pass `-C {world.root}` on the command line."
     ) in run.stdout + run.stderr
 

@@ -194,7 +194,7 @@ def test_a_port_that_is_in_use(project: Project) -> None:
         port = taken.getsockname()[1]
         ended = run(project, "--port", str(port))
         assert ended.returncode == 1
-        assert f"cannot listen at 127.0.0.1:{port}: Address already in use. Another port: --port" in ended.stderr
+        assert f"cannot listen at 127.0.0.1:{port}: Address already in use. To use another port, " in ended.stderr
 
 
 @pytest.mark.parametrize("package", ["httpx", "uvicorn"])

@@ -61,7 +61,7 @@ def test_list_marks_it(observing: CliProject) -> None:
 
     [guard] = [line for line in lines if line.split()[0] == "guard"]
     assert guard.endswith("enabled, only observes")
-    assert lines.count("      only observes: it is logged, and changes nothing") == 5
+    assert lines.count("      observes: it is logged, and changes nothing") == 5
     assert "      blocks when it fails" not in lines
     assert {hook["mode"] for hook in observing.run("list", "--json").json["hooks"]} == {"observe"}
 

@@ -337,7 +337,7 @@ def test_commands_without_a_file_are_listed(world: CliProject) -> None:
 
     shown = world.run("trust", "--dry-run", approved=False).stdout.splitlines()
 
-    listed = [line for line in shown if "not part of this approval" in line]
+    listed = [line for line in shown if "no project file to pin" in line]
     assert [line.partition(": ")[2] for line in listed] == ["eslint --fix", "make lint"]
 
 
@@ -351,7 +351,7 @@ def test_a_script_that_does_not_exist_is_named(world: CliProject, command: str) 
     shown = world.run("trust", "--dry-run", approved=False).stdout
 
     assert f"  hooks/guard.sh does not exist; once it does, approve again: {command}\n" in shown
-    assert "not part of this approval" not in shown
+    assert "no project file to pin" not in shown
 
 
 def test_texts_that_no_approval_needs_are_deleted(guarded: CliProject) -> None:

@@ -39,7 +39,9 @@ def test_fire_says_that_a_hook_that_could_be_warm_was_cold(warm: CliProject) -> 
 
 
 def test_list_shows_warm_hooks(warm: CliProject) -> None:
-    assert "      a waiting Python runs it, if the command is a Python script\n" in warm.run("list").stdout
+    assert (
+        "      warm: runs in a pre-started interpreter, if the command is a Python script\n" in warm.run("list").stdout
+    )
     assert [hook["warm"] for hook in warm.run("list", "--json").json["hooks"]] == [True]
 
 

@@ -214,7 +214,7 @@ def test_a_folder_inside_a_project_is_told_where_the_hooks_are(project: Path, pr
     [notice] = load_settings(inner).notices
 
     assert notice == (
-        f"Hooks in {project} do not apply to subdirectories: they do not run here and block nothing. "
+        f"Hooks in {project} don't apply to its subfolders: they won't run here, so they block nothing. "
         f"Load that folder, or pass `-C {project}` on the command line."
     )
 
@@ -228,7 +228,7 @@ def test_hooks_in_a_file_that_is_not_read_are_warned_of(
     [notice] = load_settings(project).notices
 
     assert notice == (
-        f"Hooks in {file} do not run and block nothing, because this file is not read. "
+        f"Hooks in {file} are not running and so block nothing, because this file isn't read. "
         "Move them to `.llxprt/settings.json`."
     )
     assert caplog.messages == [notice]
@@ -252,7 +252,7 @@ def test_hooks_under_another_key_are_warned_of(
     Config.load(project)
 
     assert caplog.messages == [
-        f"{user_file}: `{key}` is not read, so the hooks in it do not run and block nothing: {meant}"
+        f"{user_file}: `{key}` is not read, so the hooks in it are not running and so block nothing: {meant}"
     ]
 
 
@@ -323,10 +323,10 @@ def test_hooks_that_no_file_turns_on_are_warned_of_at_load(
 
     last = caplog.messages[0]
     if approved:
-        places = f"2 hooks in {project_file}, {user_file} do not run and block nothing, "
+        places = f"2 hooks in {project_file}, {user_file} are not running and so block nothing, "
         assert last == places + NEVER
     else:
-        assert last.startswith(f"1 hook in {user_file} does not run and blocks nothing, because ")
+        assert last.startswith(f"1 hook in {user_file} is not running and so blocks nothing, because ")
         assert last.endswith('because no settings file that applies has `"enableHooks": true`.')
 
 

@@ -178,7 +178,9 @@ class AgentSession:
                 return answer
             if (stopping := await self._run_tools(requested)) is not None:
                 return Answer(stop_reason=stopping.result.stop_reason, stopped_by=stopping.decided_by)
-        raise AgentError(f"the turn limit of {self.turn_limit} was reached before the agent was done")
+        raise AgentError(
+            f"stopped after {self.turn_limit} model turns without finishing; split the task into smaller prompts"
+        )
 
     async def _ask(self) -> Answer:
         known = len(self.chat.history)

@@ -60,7 +60,7 @@ def show_approval(console: Console, status: TrustStatus, *, with_scripts: bool =
                 print_line(console, (f"  hooks.{switch}: {decode_text(write_json(value[switch]))}", "dim"))
     for command in commands_without_file(status):
         missing = missing_file(status, command)
-        uncovered = "not part of this approval, because no file of this project is named"
+        uncovered = "no project file to pin for this command (the command line itself is approved)"
         if missing:
             uncovered = f"{escape_for_terminal(missing)} does not exist; once it does, approve again"
         print_line(console, (f"  {uncovered}: ", "yellow"), escape_for_terminal(command))

@@ -36,8 +36,8 @@ def approve_server(directory: str, server: str, *, dry_run: bool, yes: bool) -> 
         return ExitStatus.OK
     if not yes and not is_interactive():
         raise click.ClickException(
-            "nothing was approved, because this is not a terminal, so you cannot be asked. "
-            "Read what is shown above, then run the command with --yes"
+            "nothing was approved, because there is no terminal to prompt on. "
+            "Review the output above, then run the command with --yes"
         )
     if not yes and not click.confirm(f"Approve what {escape_for_terminal(server)} offers?"):
         print_line(console, "nothing was approved")

@@ -38,8 +38,8 @@ def refuse_below_agent() -> None:
         return
     command = click.get_current_context().info_name
     raise click.ClickException(
-        f"`{command}` does nothing when an agent runs it ({found}). Change or approve hooks yourself, in a "
-        "terminal of your own. Nothing was changed."
+        f"nothing was changed, because `{command}` refuses to run for an agent ({found}). Change or approve hooks "
+        "yourself, in a terminal of your own."
     )
 
 

@@ -101,7 +101,10 @@ async def hooked(
     environment = {**os.environ, **options.env}
     for name in _OTHER_PROVIDERS:
         if environment.get(name, "") not in ("", "0", "false"):
-            raise RuntimeError(f"{name} is set: hooks only see models that are called through Anthropic's API")
+            raise RuntimeError(
+                f"{name} is set, but hooked() works only with Anthropic's API. "
+                "Unset it, or use with_hooks(), which runs tool hooks only"
+            )
     hooks = _ClaudeHooksWithModel(config or _config(options), tool_names=tool_names, aliases=aliases, metadata=metadata)
     upstream = upstreams([], environment)["anthropic"]
     async with serving(hooks.hooks, {"anthropic": upstream}, agent=hooks) as running:

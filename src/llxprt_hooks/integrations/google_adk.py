@@ -174,7 +174,9 @@ class HooksPlugin(Integration, BasePlugin):
             if run.refusal is not None:
                 return types.Content(role="model", parts=[types.Part(text=run.refusal)])
             if invocation_context.live_request_queue is not None and self.has_hooks(*MODEL_EVENTS):
-                log.warning("a live session runs without model hooks: the framework does not show it to them")
+                log.warning(
+                    "model hooks don't run in this live session, because run_live has no model events; tool hooks do"
+                )
             if not run.is_nested and run.prompt is None:
                 run.prompt = _text(invocation_context.user_content)
                 with run.session.active():

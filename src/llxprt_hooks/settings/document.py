@@ -118,7 +118,7 @@ def _read(real_file: Path) -> tuple[bytes, os.stat_result]:
         with os.fdopen(descriptor, "rb", closefd=False) as opened:
             data = opened.read(MAX_BYTES + 1)
         if data is None:  # typeshed omits this: some kernel files return no data at the moment
-            raise OSError("it has no content at the moment")
+            raise OSError("it is empty at the moment, as some kernel files are")
     finally:
         os.close(descriptor)
     if len(data) > MAX_BYTES:

@@ -207,7 +207,7 @@ def test_a_closed_output_pipe_ends_the_run_without_a_message(project: AgentProje
 
 def test_a_turn_limit_ends_a_run_that_would_not_end(project: AgentProject) -> None:
     run = project.play("-o", "json", answers=[answer(call("list_directory", dir_path="."))] * 101)
-    assert "turn limit of 100" in sentence(run)
+    assert "stopped after 100 model turns" in sentence(run)
     assert run.statuses == ["success"] * 100
 
 

@@ -35,8 +35,8 @@ NOT_JSON = (
     "that is passed on as a message, and nothing is blocked"
 )
 ASK = (
-    "`ask` asks nobody, and the call goes ahead; to ask a person, set `hooksConfig.profile` to `full`; "
-    "to block it, answer `deny`"
+    "`ask` doesn't prompt anyone here, and the call goes ahead; to ask a person, set `hooksConfig.profile` to `full`; "
+    "to block it, return `deny`"
 )
 NO_JQQ = (
     "it did not find the program `jqq` and went on without it, so a check may have been skipped: install it. "

@@ -98,7 +98,7 @@ async def test_an_observer_that_raises_changes_nothing(method: str, caplog: pyte
     assert result.final_output == quiet.final_output
     assert [(each.hook_config.name, each.exit_code) for each in result.results] == [("guard", 2), ("other", 0)]
     assert result.errors == []
-    assert "hook observer raised; ignored" in caplog.text
+    assert "the hook observer Troublemaker raised in" in caplog.text
 
 
 @pytest.mark.parametrize("method", METHODS)

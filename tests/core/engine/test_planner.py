@@ -219,14 +219,14 @@ class TestExplanation:
 
         [hook] = planner.explain(BEFORE_TOOL, "write_file")
 
-        assert (hook.runs, hook.why) == (True, "it is for all")
+        assert (hook.runs, hook.why) == (True, "it has no matcher that narrows it")
 
     def test_an_event_without_matchers_is_explained_as_such(self) -> None:
         planner = HookPlanner(registry_of({"BeforeModel": [group("check", matcher="gemini")]}))
 
         [hook] = planner.explain(HookEventName.BEFORE_MODEL)
 
-        assert (hook.runs, hook.why) == (True, "BeforeModel does not look at matchers")
+        assert (hook.runs, hook.why) == (True, "BeforeModel ignores matchers")
 
     def test_disabled_hooks_are_skipped_for_that_reason(self) -> None:
         planner = HookPlanner(registry_of({"BeforeTool": [group("a"), group("b", matcher="^read")]}))

@@ -271,7 +271,7 @@ async def test_an_invalid_matcher_of_a_group_that_fails_closed_matches_everythin
     handler = system.get_event_handler()
     assert len((await handler.fire_before_tool_event("anything", {})).results) == 2
     explained = HookPlanner(system.get_registry()).explain(HookEventName.BEFORE_TOOL, "rm")
-    why = f"its matcher {matcher!r} is not valid, and a group with failClosed is then for all"
+    why = f"its matcher {matcher!r} is not valid, so its failClosed group matches everything"
     assert [hook.why for hook in explained] == [why, why]
 
 

@@ -570,7 +570,7 @@ def test_a_worker_that_would_ask_itself_does_not_start(call: Call, world: CliPro
     done = call("serve", "--nats", url)
 
     assert done.status == 1
-    assert "it would ask itself" in done.stderr
+    assert "This worker would call itself" in done.stderr
     assert "cannot connect" in call("serve", "--nats", url, "--subject", "other").sentence()
 
 
@@ -632,7 +632,7 @@ async def test_more_events_than_may_wait_are_refused_at_once(tmp_path: Path) -> 
     refused = await worker.fire("BeforeTool", CALL)
     go.touch()
 
-    assert [str(error) for error in refused.errors] == ["the most events that may wait are waiting already: 1"]
+    assert [str(error) for error in refused.errors] == ["the queue is full: the limit is 1"]
     assert [(await each).success for each in taken] == [True, True, True]
     assert (worker.metrics.in_progress, worker.metrics.waiting) == (0, 0)
     assert 'llxprt_hooks_events_total{event="BeforeTool",outcome="refused"} 1' in worker.metrics.text()

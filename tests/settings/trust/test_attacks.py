@@ -330,7 +330,7 @@ class TestPlaces:
             os.close(writing)
 
         assert loaded.trust.state is TrustState.REFUSED
-        assert "the file cannot be read: it has no content at the moment" in str(loaded.problems[0])
+        assert "the file cannot be read: it is empty at the moment, as some kernel files are" in str(loaded.problems[0])
 
 
 class TestExtensionPaths:

@@ -69,7 +69,7 @@ class TestUntrusted:
         assert loaded.trust.state is TrustState.UNTRUSTED
         [notice] = loaded.notices
         assert notice == (
-            f"1 hook in {project_file} does not run and blocks nothing, because this project is not "
+            f"1 hook in {project_file} is not running and so blocks nothing, because this project is not "
             "approved. To see what would run, run `llxprt-hooks trust --dry-run`; to approve it, run `llxprt-hooks "
             "trust`, or set LLXPRT_TRUST_PROJECT_HOOKS=1 for one process."
         )
@@ -81,7 +81,7 @@ class TestUntrusted:
 
         [notice] = load_settings(project).notices
 
-        assert notice.startswith(f"1 hook in {project_file} does not run and blocks nothing, because")
+        assert notice.startswith(f"1 hook in {project_file} is not running and so blocks nothing, because")
         assert notice.endswith(" 3 more cannot be used: see `llxprt-hooks validate`.")
 
     @pytest.mark.parametrize("content", [{"enableHooks": False}, {"tools": {"enableHooks": False}}])

@@ -230,7 +230,7 @@ def _next_steps(installation: Installation, recipes: Sequence[Recipe], directory
     if installation.is_users:
         yield "# no approval needed: these are your own hooks, and they run in every project"
     else:
-        yield "llxprt-hooks trust   # review and approve the hooks; until then they do not run"
+        yield "llxprt-hooks trust   # review and approve the hooks; until then they don't run"
     for recipe in recipes:
         yield from _trial(recipe, installation.is_users)
     if [recipe.name for recipe in recipes] == [FIRST_HOOK]:

@@ -111,11 +111,11 @@ def _print_below(console: Console, item: Item) -> None:
     if config.blocks_on_failure:
         print_line(console, ("      blocks when it fails", "dim"))
     if config.observe:
-        print_line(console, ("      only observes: it is logged, and changes nothing", "dim"))
+        print_line(console, ("      observes: it is logged, and changes nothing", "dim"))
     if config.sentences:
-        print_line(console, ("      gets streamed answers sentence by sentence", "dim"))
+        print_line(console, ("      receives streamed responses sentence by sentence", "dim"))
     if config.warm:
-        print_line(console, ("      a waiting Python runs it, if the command is a Python script", "dim"))
+        print_line(console, ("      warm: runs in a pre-started interpreter, if the command is a Python script", "dim"))
     if config.description:
         print_line(console, (f"      {one_line(config.description)}", "dim italic"))
 

@@ -192,7 +192,7 @@ def _serve(guarded: GuardedServer, upstream: str, address: str, hosts: tuple[str
         raise click.UsageError(f"--http must be HOST:PORT, found {address!r}")
     if not is_loopback(host) and not hosts:
         raise click.UsageError(
-            f"--http {address} lets other machines use the proxy. If you want that: --allow-host NAME"
+            f"--http {address} lets other machines use the proxy. To allow that, pass --allow-host NAME"
         )
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
 

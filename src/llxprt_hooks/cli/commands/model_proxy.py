@@ -120,7 +120,7 @@ def command(
     except ModuleNotFoundError as error:
         raise click.ClickException(missing_extra("the model proxy", "model-proxy", error)) from error
     if not is_loopback(host) and not allow_remote:
-        raise click.UsageError(f"--host {host} lets other machines use the proxy. If you want that: --allow-remote")
+        raise click.UsageError(f"--host {host} lets other machines use the proxy. To allow that, pass --allow-remote")
     try:
         chosen = upstreams(given, os.environ)
     except UpstreamError as error:
@@ -153,7 +153,9 @@ async def _serve(proxy: AbstractAsyncContextManager[RunningProxy], agent: tuple[
             running = await stack.enter_async_context(proxy)
         except OSError as error:
             why = error.strerror or str(error)
-            raise click.ClickException(f"cannot listen at {address}: {why}. Another port: --port") from error
+            raise click.ClickException(
+                f"cannot listen at {address}: {why}. To use another port, pass --port"
+            ) from error
         return await (_run_agent(running, agent) if agent else _run_alone(running, ended))
 
 

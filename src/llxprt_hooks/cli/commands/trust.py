@@ -76,8 +76,8 @@ def _approve(directory: str, status: TrustStatus, *, dry_run: bool, show: bool, 
         return ExitStatus.OK
     if nobody_to_ask and status.state is not TrustState.REFUSED:
         raise click.ClickException(
-            "nothing was approved, because this is not a terminal, so you cannot be asked. "
-            "Read what is shown above, then run `llxprt-hooks trust --yes`"
+            "nothing was approved, because there is no terminal to prompt on. "
+            "Review the output above, then run `llxprt-hooks trust --yes`"
         )
     if not approve(status, ask=not yes and status.state is not TrustState.REFUSED):
         print_line(console, "nothing was approved")

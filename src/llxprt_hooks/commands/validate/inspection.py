@@ -83,7 +83,12 @@ def inspect_project(directory: Path, tools: Iterable[str] = ()) -> Inspection:
     inspection = _with_dialects(inspection, asked_dialects(directory))
     if problem is None or problem.file is None:
         return inspection
-    unlisted = diagnostic_of_file(problem.file, Rule.UNREADABLE_FILE, problem.message, "Let yourself read the folder.")
+    unlisted = diagnostic_of_file(
+        problem.file,
+        Rule.UNREADABLE_FILE,
+        problem.message,
+        "Make the folder readable for you: run `chmod u+rx FOLDER`.",
+    )
     return replace(inspection, unread=(*inspection.unread, unlisted))
 
 
@@ -160,7 +165,9 @@ def _inspect(
 def _unread(file: Path, problem: Problem) -> Diagnostic:
     source = _source(file)
     if source is None:
-        return diagnostic_of_file(file, Rule.UNREADABLE_FILE, problem.message, "Make it a file that you can read.")
+        return diagnostic_of_file(
+            file, Rule.UNREADABLE_FILE, problem.message, "Make sure it's a regular file that you can read."
+        )
     token = _TOKEN.match(source.line(problem.line), problem.column - 1)
     text = token[0] if token else ""
     return Diagnostic(

@@ -52,7 +52,7 @@ class Rule(Enum):
     MANAGED_IGNORED = _warning(
         "Managed hooks bind every user, so only a system file that root alone can write has them."
     )
-    NOT_TRUSTED = _hint("Until you approve these hooks, they do not run: opening a project must not run its code.")
+    NOT_TRUSTED = _hint("Until you approve these hooks, they don't run: opening a project must not run its code.")
     TRUST_STORE = _warning("Without the list of approvals, the hooks of all projects are skipped.")
     DIALECT_MISTAKE = _error("The other agent would not run this either: it is ignored, and blocks nothing.")
     DIALECT_GAP = _warning("The other agent honors this, and its hooks run here without it.")

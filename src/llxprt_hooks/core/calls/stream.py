@@ -108,7 +108,7 @@ class ModelStream(Generic[ChunkT, ResponseT]):
     def _wire(self) -> Wire:
         wire = self._hooked.translator.wire
         if wire is None:
-            raise TypeError("this SDK's streams have no format of their own: pass `join` and `split`")
+            raise TypeError("stream_model() can't assemble this SDK's chunks by itself: pass `join=` and `split=`")
         return wire
 
 

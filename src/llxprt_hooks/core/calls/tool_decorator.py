@@ -66,8 +66,10 @@ def argument_binder(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], 
     collected = ""
     for parameter in signature.parameters.values():
         if parameter.name != receiver and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
+            stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
             raise TypeError(
-                f"{function.__name__}: hooks need a name for each argument, `{parameter.name}` takes some without"
+                f"{function.__name__}: `{stars}{parameter.name}` isn't supported by @hooks.tool, because hooks "
+                "identify arguments by name. Use parameters that can be passed by name."
             )
         if parameter.kind is parameter.VAR_KEYWORD:
             collected = parameter.name

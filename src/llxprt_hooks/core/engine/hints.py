@@ -89,7 +89,7 @@ def ask_asks_nobody(result: HookExecutionResult) -> str | None:
     if "ask" not in (output.decision, (output.hook_specific_output or {}).get("permissionDecision")):
         return None
     to_ask = "; to ask a person, set `hooksConfig.profile` to `full`" * result.event_name.spec.acting.asks
-    return f"`ask` asks nobody, and the call goes ahead{to_ask}; to block it, answer `deny`"
+    return f"`ask` doesn't prompt anyone here, and the call goes ahead{to_ask}; to block it, return `deny`"
 
 
 def program_not_found(result: HookExecutionResult) -> str | None:

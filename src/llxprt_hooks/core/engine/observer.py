@@ -131,4 +131,4 @@ def notify(observer: HookObserver | None, method: _Method, news: object) -> None
         if call is not None:
             call(news)
     except Exception:
-        log.warning("hook observer raised; ignored", exc_info=True)
+        log.warning("the hook observer %s raised in %s; ignored", type(observer).__name__, method, exc_info=True)

@@ -192,9 +192,9 @@ def _why(entry: HookRegistryEntry, subject: str | None, skip: Skip | None, first
     if skip is Skip.DUPLICATE:
         return f"the same command is at {first.definition.where} already, and runs once"
     if subject is None:
-        return f"{entry.event_name} does not look at matchers"
+        return f"{entry.event_name} ignores matchers"
     if is_for_all(entry.matcher):
-        return "it is for all"
+        return "it has no matcher that narrows it"
     if entry.definition.matches_all:
-        return f"its matcher {entry.matcher!r} is not valid, and a group with failClosed is then for all"
+        return f"its matcher {entry.matcher!r} is not valid, so its failClosed group matches everything"
     return f"its matcher {entry.matcher!r} matches {subject!r}"

@@ -204,7 +204,7 @@ class HookRegistry:
         if named:
             self.revision += 1
         else:
-            log.warning("no hook is called %r that can be switched, nothing was changed", name)
+            log.warning("no hook named %r can be enabled or disabled here; nothing was changed", name)
         return bool(named)
 
     def _initialized(self) -> list[HookRegistryEntry]:

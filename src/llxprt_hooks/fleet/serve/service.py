@@ -64,7 +64,10 @@ def _load(options: ServeOptions) -> Config:
         raise ServeError(error.refusal) from error
     if config.settings is not None and config.settings.notices:
         project = config.working_dir
-        raise ServeError(f"Not all hooks of this folder may run. Approve them: llxprt-hooks trust -C {project}")
+        raise ServeError(
+            f"Some hooks in {project} aren't approved, so the worker won't start. "
+            f"Review and approve them: llxprt-hooks trust -C {project}"
+        )
     if not any(True for _ in _enabled_hooks(config)):
         raise ServeError(f"There are no hooks to run in {config.working_dir}, or they are disabled.")
     _refuse_loop(config, options)
@@ -89,8 +92,8 @@ def _refuse_loop(config: Config, options: ServeOptions) -> None:
     for spec in _enabled_hooks(config):
         if isinstance(spec, NatsSpec) and spec.subject == options.subject and {*spec.servers} & {*options.nats.servers}:
             raise ServeError(
-                f"A hook in {config.working_dir} asks `{spec.subject}` at {options.nats}, which this worker answers: "
-                "it would ask itself. Serve another --subject, or remove the hook from these settings."
+                f"This worker would call itself: a hook in {config.working_dir} sends requests to `{spec.subject}` at "
+                f"{options.nats}, the subject that it serves. Choose another --subject, or remove that hook."
             )
 
 
@@ -119,7 +122,7 @@ async def _serve(config: Config, options: ServeOptions, say: Say) -> None:
     say("ready")
     ended = [asyncio.ensure_future(stopped.wait()), *([serving] if serving else [])]
     await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
-    say("draining: answering what has come, and taking no new events")
+    say("draining: finishing accepted events, refusing new ones")
     if http is not None:
         http.drain()
     if nats is not None:

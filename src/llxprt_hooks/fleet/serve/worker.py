@@ -64,7 +64,7 @@ class PolicyWorker:
         if hops > MAX_HOPS:
             return _refusal("loop", f"the event has passed {MAX_HOPS} workers already: do their hooks ask each other?")
         if self.metrics.waiting >= self._queue:
-            return _refusal("overloaded", f"the most events that may wait are waiting already: {self._queue}")
+            return _refusal("overloaded", f"the queue is full: the limit is {self._queue}")
         wait = self._expected_wait()
         if wait > (MAX_WAIT if patience is None else patience * _SHARE_OF_WAITING):
             return _refusal("overloaded", f"the event would have to wait for about {wait:.1f} s")
@@ -73,7 +73,7 @@ class PolicyWorker:
             async with asyncio.timeout(patience):
                 await self._slots.acquire()
         except TimeoutError:
-            return _refusal("expired", f"the event has waited for {patience:g} s, as long as its sender does")
+            return _refusal("expired", f"the sender's timeout of {patience:g} s expired while the event was queued")
         finally:
             self.metrics.waiting -= 1
         self.metrics.in_progress += 1

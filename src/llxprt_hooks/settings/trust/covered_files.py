@@ -297,7 +297,9 @@ class _Scan:
                 elif names.include_folder(name) and file.is_dir():
                     folders += self._add_named(file)
                 if len(folders) + number + len(self.files) > MAX_FILES:
-                    raise ScriptsError(f"the commands could mean more than {MAX_FILES} files of the project")
+                    raise ScriptsError(
+                        f"the commands match more than {MAX_FILES} project files, which is too many to approve"
+                    )
 
     # What belongs to the hooks below .llxprt/.
 

@@ -114,8 +114,8 @@ def misspelled_switch(levels: Iterable[LevelFile]) -> str | None:
 
 def _not_running(count: int) -> tuple[str, str]:
     if count == 1:
-        return "1 hook", "does not run and blocks nothing"
-    return f"{count} hooks", "do not run and block nothing"
+        return "1 hook", "is not running and so blocks nothing"
+    return f"{count} hooks", "are not running and so block nothing"
 
 
 def missing_project(project_dir: str | os.PathLike[str]) -> str | None:
@@ -133,7 +133,7 @@ def hooks_in_unread_files(project: Path) -> Iterator[str]:
     for document in unread_documents(project):
         name = escape_for_terminal(str(document.file))
         yield (
-            f"Hooks in {name} do not run and block nothing, because this file is not read. "
+            f"Hooks in {name} are not running and so block nothing, because this file isn't read. "
             f"Move them to `{FOLDER}/{FILE_NAME}`."
         )
 
@@ -146,7 +146,7 @@ def hooks_under_another_key(levels: Iterable[LevelFile]) -> Iterator[str]:
             if is_hooks or member.key in _EVENTS:
                 meant = "did you mean `hooks`?" if is_hooks else "events belong in `hooks`."
                 place = escape_for_terminal(f"{each.file}: `{member.key}`")
-                yield f"{place} is not read, so the hooks in it do not run and block nothing: {meant}"
+                yield f"{place} is not read, so the hooks in it are not running and so block nothing: {meant}"
 
 
 def hooks_elsewhere(project: Path) -> Iterator[str]:
@@ -161,7 +161,7 @@ def hooks_elsewhere(project: Path) -> Iterator[str]:
         if (folder / FOLDER / FILE_NAME).is_file():
             name = escape_for_terminal(str(folder))
             yield (
-                f"Hooks in {name} do not apply to subdirectories: they do not run here and block nothing. "
+                f"Hooks in {name} don't apply to its subfolders: they won't run here, so they block nothing. "
                 f"Load that folder, or pass `-C {name}` on the command line."
             )
             return

@@ -46,7 +46,9 @@ def check_repeated(inspection: Inspection) -> Iterator[Diagnostic]:
             first = shadows[shadowed[0]]
             reason = f"`{shadowed[0].identity}` already runs, from {first.file.place(first.node, seen_from=group.file)}"
             others = len(group.hooks) - 1
-            rest = {0: "", 1: "; neither does its other hook"}.get(others, f"; neither do its other {others} hooks")
+            rest = {0: "", 1: "; its other hook doesn't run either"}.get(
+                others, f"; its other {others} hooks don't run either"
+            )
             yield group.file.at(
                 Rule.UNREACHABLE_GROUP, group.node, f"no hook of this group runs: {reason}{rest}", "Remove the group."
             )

@@ -103,7 +103,7 @@ def check_own_rules(inspection: Inspection, hook: FileHook) -> Iterator[Diagnost
         if problem.discards:
             yield hook.file.at(Rule.FAILING_HOOK, node, problem.message, "Fix it; until then the hook fails each time.")
         else:
-            yield hook.file.at(Rule.DOUBTFUL_VALUE, node, problem.message, "Check whether that is meant.")
+            yield hook.file.at(Rule.DOUBTFUL_VALUE, node, problem.message, "Check that this is intentional.")
 
 
 def check_timeout(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:

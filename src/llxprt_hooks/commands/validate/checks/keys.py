@@ -139,7 +139,7 @@ def _unknown(file: SettingsFile, shape: Shape, member: Member, typo_of: str | No
         known = ", ".join(f"`{each}`" for each in shape.fields)
         yield file.at_key(Rule.UNKNOWN_KEY, member, f"unknown key `{key}`", f"Known keys: {known}.")
     elif (similar := meant_key(shape, key)) is not None:
-        fix = f"Did you mean `{similar}`, which is here too? If it is another program's, leave it."
+        fix = f"Did you mean `{similar}`, which is set here as well? If another program uses this key, leave it."
         yield file.at_key(Rule.UNKNOWN_KEY, member, f"unknown key `{key}`", fix)
 
 

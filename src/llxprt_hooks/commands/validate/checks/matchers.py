@@ -74,7 +74,9 @@ def _ignored(matcher: _Matcher) -> Diagnostic | None:
     if matcher.text in _ANYTHING:
         return None
     message = f"the matcher `{matcher.text}` is ignored: {matcher.event} does not use matchers"
-    return matcher.diagnostic(Rule.MATCHER_IGNORED, message, "Remove it, and decide in the script by its stdin.")
+    return matcher.diagnostic(
+        Rule.MATCHER_IGNORED, message, "Remove it, and filter on the JSON from stdin inside the script."
+    )
 
 
 def _matches_no_value(matcher: _Matcher) -> Diagnostic | None:
@@ -209,7 +211,7 @@ def _glob(matcher: _Matcher) -> Diagnostic | None:
 
 def _glob_fix(matcher: _Matcher) -> str:
     expression = _as_expression(matcher.text)
-    fix = f"For the meaning as a file pattern write `{expression}`"
+    fix = f"If you meant a glob, write `{expression}`"
     known = _selected(matcher.event, expression, matcher.subjects)
     return f"{fix}." if known or matcher.own_tools else f"{fix}. {_NAME_OWN_TOOLS}"
 

@@ -115,7 +115,7 @@ def readable_fix(path: Path) -> str:
     try:
         status = path.stat()
     except OSError as error:
-        return f"Make it a file that you can read ({error.strerror})."
+        return f"Make sure it's a regular file that you can read ({error.strerror})."
     if status.st_uid != os.geteuid():
         return "It belongs to another user: ask them for permission, or replace it with your own file."
     return f"Run `chmod u+r{'x' if stat.S_ISDIR(status.st_mode) else ''} {quote(str(path))}`."

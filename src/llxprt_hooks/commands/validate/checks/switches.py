@@ -135,7 +135,10 @@ def _refused(inspection: Inspection, file: SettingsFile, status: TrustStatus) ->
 
 def _ownership_fix(file: SettingsFile) -> str:
     path = quote(str(file.document.file))
-    return f"Let nobody else write to it: run `chmod go-w {path}`, as root `chown`; the same for folders above it."
+    return (
+        f"Run `chmod go-w {path}`, and the same for its parent folders. "
+        f"If another user owns it, run `sudo chown $USER {path}`."
+    )
 
 
 def _unreadable_script(inspection: Inspection, file: SettingsFile, status: TrustStatus) -> Diagnostic | None:

@@ -111,7 +111,7 @@ class McpHttpProxy:
             return _error(403, problem)
         url = self._target(request)
         if url is None:
-            return _error(404, f"there is nothing at this path; the server is at {self._upstream.path}")
+            return _error(404, f"not found; the server is at {self._upstream.path}")
         content = bytearray()
         async for chunk in request.stream():
             content += chunk

@@ -118,7 +118,7 @@ class ModelProxy:
         api = next((api for api in known_apis if incoming.is_below(api.path)), None)
         if api is None:
             known = ", ".join(api.path for api in known_apis)
-            message = f"There is nothing at this path. The base URLs of this proxy have the paths {known}."
+            message = f"Not found. The base URLs of this proxy end in {known}."
             return _error(404, {"error": {"message": message}})
         try:
             response = await self._call(api, incoming)
@@ -159,7 +159,7 @@ class ModelProxy:
             name = host_name(host)
             return f"The host {name!r} is not a name of this proxy. To allow it: model-proxy --allow-host NAME"
         if origin and not is_own_origin(origin, host, {*self._names, host_name(host)}):
-            return "Requests of web pages of other sites are refused."
+            return "Cross-origin browser requests are not allowed."
         return None
 
     async def _call(self, api: Api, incoming: Incoming) -> httpx.Response:
