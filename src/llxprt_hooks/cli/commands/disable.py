@@ -30,8 +30,7 @@ def command(name: str, level: str | None, directory: str) -> int:
     project's settings for a hook of the project, in your own settings for any other hook. If both have a hook of this
     name, you are asked which file to change; without a terminal, pass --level. Comments and formatting are kept. If you
     have approved the project, you have to approve this change too: on a terminal you are asked, otherwise run
-    `llxprt-hooks trust`. Refused below an agent, as `trust --help`
-    explains.
+    `llxprt-hooks trust`. Agents can't run this command (see `trust --help`).
 
     \b
     Examples:

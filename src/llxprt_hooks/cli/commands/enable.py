@@ -25,8 +25,8 @@ def command(name: str, directory: str) -> int:
 
     NAME is the hook's name or, if it has none, its command. It is removed from the list `hooksConfig.disabled` in every
     settings file. Comments and formatting are kept. If you have approved the project, you have to approve this change
-    too: on a terminal you are asked, otherwise run `llxprt-hooks trust`. Refused below an agent, as `trust --help`
-    explains.
+    too: on a terminal you are asked, otherwise run `llxprt-hooks trust`. Agents can't run this command (see `trust
+    --help`).
 
     \b
     Examples:

@@ -142,11 +142,16 @@ def command(
     The report shows which hooks were chosen and why, their input and output, exit code and duration, what the output
     means, the merged result, and hints about common mistakes.
 
-    Exit status: 2 if the event was blocked; 3 if a hook stopped the agent; 1 if hooks of the event could not be run,
-    because settings cannot be read or the hooks are not approved; 64 for wrong usage; 0 otherwise, also if a hook
-    failed, if hooks are off, or if no hook is configured or matches. With --require-hook, 1 if no hook ran; a hook that
-    failed, timed out or only observes counts as not run. With --require-hook EVENT[:TOOL], 1 if a required hook is
-    missing; then nothing is fired.
+    \b
+    Exit status:
+      0   allowed, even if a hook failed, hooks are off, or none is configured or matches
+      2   blocked
+      3   a hook stopped the agent
+      1   hooks could not run: settings are unreadable, or the hooks are not approved
+      64  wrong usage
+
+    With --require-hook, it is 1 if no hook ran, where a hook that failed, timed out or only observes counts as not run.
+    With --require-hook EVENT[:TOOL], it is 1 if a required hook is missing, and nothing is fired.
 
     \b
     Examples:

@@ -153,7 +153,9 @@ def command(
         for record in reader.follow() if source is None else source.follow(where):
             show(record)
     if execution and not records:
-        raise click.ClickException(f"no recorded execution has the id {execution}")
+        raise click.ClickException(
+            f"no recorded execution has the id {execution}. Run `llxprt-hooks log` to see the ids"
+        )
     if not records and not as_json:
         click.echo(nothing_found(within) if source is None else "the stream has no such execution", err=True)
     return 0

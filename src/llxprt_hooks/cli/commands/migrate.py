@@ -43,7 +43,7 @@ def command(agent: str, file: Path | None, yes: bool, directory: str) -> int:
     The changes are printed as a diff. Settings without an equivalent, differences in behavior, and scripts that still
     use the other agent's names are listed on standard error. Nothing is written without --yes.
 
-    Exit status: 0 on success, also if there was nothing to do, 1 if a file could not be read or written, 64 for wrong
+    Exit status: 0 on success, even if there was nothing to do, 1 if a file could not be read or written, 64 for wrong
     usage.
 
     \b

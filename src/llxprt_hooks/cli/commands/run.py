@@ -68,7 +68,7 @@ def command(
     required: tuple[str, ...],
     directory: str,
 ) -> int:
-    """Run the agent: on a prompt, on piped input, or in an interactive session.
+    """Run the built-in Gemini agent with your hooks: on a prompt, on piped input, or in a session.
 
     The Gemini API is called with GOOGLE_API_KEY or GEMINI_API_KEY, at GOOGLE_GEMINI_BASE_URL if that is set. The agent
     keeps each conversation, including blocked calls, in ~/.llxprt/transcripts, which only you can read.

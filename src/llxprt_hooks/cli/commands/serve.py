@@ -22,7 +22,7 @@ from llxprt_hooks.fleet.serve.service import HttpOptions, ServeError, ServeOptio
     "servers",
     type=NatsType(),
     metavar="URL",
-    help="Answer requests over NATS, at nats://HOST:4222. Several: URL,URL.",
+    help="Answer requests over NATS, at nats://HOST:4222. Separate multiple URLs with commas.",
 )
 @click.option("--subject", metavar="SUBJECT", help="The subject of the requests. Default: llxprt.hooks.")
 @click.option(
@@ -34,7 +34,9 @@ from llxprt_hooks.fleet.serve.service import HttpOptions, ServeError, ServeOptio
 @click.option("--http", "address", metavar="HOST:PORT", help="Answer requests over HTTP.")
 @click.option("--token-env", metavar="NAME", help="The variable with the token that HTTP requests must have.")
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Certificate for HTTPS.")
-@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Its private key.")
+@click.option(
+    "--tls-key", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Private key for --tls-cert."
+)
 @require_option
 @dialect_options
 @directory_option
@@ -59,8 +61,8 @@ def command(
     whether the worker takes requests. GET /metrics is for Prometheus. If other machines can reach the address, a token
     is required: pass the name of its variable with --token-env.
 
-    After SIGTERM or Ctrl-C, the worker answers the requests that it has received, and then ends. A second signal ends
-    it immediately. After SIGHUP, it reads the settings again. If they are broken, the old hooks stay in use.
+    After SIGTERM or Ctrl-C, the worker finishes the requests it has received, and then exits. A second signal makes it
+    exit immediately. After SIGHUP, it reads the settings again. If they are broken, it keeps the old hooks.
 
     \b
     Examples:

@@ -55,10 +55,10 @@ def command(
 ) -> int:
     """Show for each hook of this project how often it ran, failed and blocked, and how long it took, slowest first.
 
-    The data comes from the log that `llxprt-hooks log` shows. `run`, `serve` and the proxies write the log. Your own
-    program writes it with `Hooks.load(project, log=True)`. 50 % of the executions took at most
-    p50, and 95 % took at most p95. The bars show p95. Hooks in observe mode block nothing; "would block" counts the
-    calls that they would have blocked, and "asked" the calls that hooks left to a person.
+    It reads the same log as `llxprt-hooks log`. `run`, `serve` and the proxies write the log. Your own program writes
+    it with `Hooks.load(project, log=True)`. p50 and p95 are the median and the 95th-percentile duration; the bars show
+    p95. Hooks in observe mode block nothing; "would block" counts the calls that they would have blocked, and "asked"
+    the calls that hooks left to a person.
 
     \b
     Examples:

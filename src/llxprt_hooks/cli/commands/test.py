@@ -73,7 +73,9 @@ def command(
     files = find_tests(paths) if paths else project_tests(hooks)
     if not files:
         where = ", ".join(map(str, paths)) if paths else f"{directory}/.llxprt, or beside the scripts of hooks"
-        raise click.ClickException(f"there are no tests: no file ends in {SUFFIX} in {where}")
+        raise click.ClickException(
+            f"there are no tests: no file ends in {SUFFIX} in {where}. A recipe has some: llxprt-hooks init"
+        )
     tests, broken = _read(files)
     results = asyncio.run(_run(hooks, tests))
     reached = coverage(hooks, results)
