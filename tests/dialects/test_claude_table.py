@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks import Config, Hooks
-from llxprt_hooks.dialects.claude.answers import Spoken, read
-from llxprt_hooks.dialects.claude.hook import EVENTS
-from llxprt_hooks.dialects.claude.tools import Shown
+from llxprt_hooks.dialects.claude import DIALECT
+from llxprt_hooks.dialects.product import ProductHook
+from llxprt_hooks.dialects.tools import Shown
 from llxprt_hooks.process import Completed
+from llxprt_hooks.settings.foreign import Situation
 
 if TYPE_CHECKING:
     from llxprt_hooks.settings.foreign import Answer
+
+EVENTS = tuple(DIALECT.events)
 
 SHAPES = {
     "nothing": "",
@@ -93,12 +96,17 @@ def _found(answer: Answer) -> tuple[str, str]:
     return (TELLS_USER, answer.to_user) if answer.to_user else (IGNORED, "")
 
 
+def _read(event: str, ended: Completed) -> Answer:
+    hook = ProductHook(DIALECT, "guard.sh", event, call=Shown("Bash", {"command": "ls"}))
+    hook_input = {"tool_name": "run_shell_command", "tool_input": {"command": "ls"}}
+    return hook.read(DIALECT.events[event].native, hook_input, Situation("/"), ended)
+
+
 @pytest.mark.parametrize(("event", "code"), [*product(EVENTS, (0, 1, 2, 3, 127))])
 def test_every_shape_of_output_means_what_the_table_says(event: str, code: int) -> None:
-    spoken = Spoken(event, "guard.sh", Shown("Bash", {"command": "ls"}), "run_shell_command", {"command": "ls"})
     for shape, stdout in SHAPES.items():
         ended = Completed(stdout=stdout.encode(), stderr=b"from stderr", exit_code=code)
-        effect, text = _found(read(spoken, ended))
+        effect, text = _found(_read(event, ended))
         expected, part = _expected(event, shape, code)
         assert (shape, effect) == (shape, expected)
         assert part in text
@@ -106,9 +114,8 @@ def test_every_shape_of_output_means_what_the_table_says(event: str, code: int) 
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_nothing_of_a_hook_that_took_too_long_counts(event: str) -> None:
-    spoken = Spoken(event, "guard.sh", Shown("Bash", {}))
     ended = Completed(stdout=SHAPES["block"].encode(), exit_code=2, timed_out_after=10)
-    assert _found(read(spoken, ended)) == ("error", "")
+    assert _found(_read(event, ended)) == ("error", "")
 
 
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|toolu_\w+|a[0-9a-f]{16}")

@@ -280,8 +280,11 @@ def test_times_are_seconds(foreign: ForeignProject, event: str, fields: dict[str
     ("settings", "words"),
     [
         ({**_settings("PreToolUse", "true"), "version": 1}, "`version` is not expected"),
-        (_settings("PermissionRequest", "true"), "hooks.PermissionRequest: discarded"),
-        ({"hooks": {"Stop": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}}, "hooks of type prompt do not run"),
+        (
+            _settings("PermissionRequest", "true"),
+            "this event of Codex CLI does not happen here",
+        ),
+        ({"hooks": {"Stop": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}}, "hooks of type prompt run only in"),
         ({"hooks": {"Stop": [{"hooks": [{"type": "command"}]}]}}, "it has no command"),
     ],
 )

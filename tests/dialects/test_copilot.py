@@ -248,19 +248,20 @@ async def test_a_new_file_in_the_folder_needs_approval(foreign: ForeignProject) 
 
 
 @pytest.mark.parametrize(
-    ("event", "entry", "words"),
+    ("event", "entry", "words", "command"),
     [
-        ("errorOccurred", {"bash": "true"}, "there is no such event here"),
-        ("sessionStart", {"type": "prompt", "prompt": "hi"}, "hooks of type prompt do not run here"),
-        ("preToolUse", {"type": "http", "url": "https://x"}, "hooks of type http do not run here"),
-        ("preToolUse", {"powershell": "x"}, "it has no command"),
+        ("errorOccurred", {"bash": "true"}, "does not happen here", None),
+        ("preToolUsed", {"bash": "true"}, "Did you mean `preToolUse`?", None),
+        ("sessionStart", {"type": "prompt", "prompt": "hi"}, "hooks of type prompt run only in", "prompt: hi"),
+        ("preToolUse", {"type": "http", "url": "https://x"}, "and the call goes ahead", "http: https://x"),
+        ("preToolUse", {"powershell": "x"}, "it has no command", None),
     ],
 )
-def test_what_cannot_be_honored_is_said(event: str, entry: dict[str, Any], words: str) -> None:
+def test_what_cannot_be_honored_is_said(event: str, entry: dict[str, Any], words: str, command: str | None) -> None:
     found, problems = read_definitions(HookSet({event: [entry]}, dialect=DIALECT))
 
     assert [words in str(each) for each in problems] == [True]
-    assert found == []
+    assert [each.config.command for each in found] == ([] if command is None else [command])
 
 
 def test_groups_as_claude_code_writes_them_are_read(foreign: ForeignProject) -> None:

@@ -300,9 +300,14 @@ async def test_an_approval_covers_the_scripts_and_the_agent_cannot_write_them(fo
 @pytest.mark.parametrize(
     ("event", "entry", "words", "usable"),
     [
-        ("afterTabFileEdit", {"command": "true"}, "there is no such event here", False),
-        ("preToolUse", {"type": "prompt", "prompt": "ok?"}, "hooks of type prompt do not run here", False),
-        ("preToolUse", {"type": "prompt", "prompt": "ok?", "failClosed": True}, "it fails and blocks", True),
+        ("afterTabFileEdit", {"command": "true"}, "does not happen here", False),
+        ("preToolUse", {"type": "prompt", "prompt": "ok?"}, "hooks of type prompt run only in Cursor", True),
+        (
+            "preToolUse",
+            {"type": "prompt", "prompt": "ok?", "failClosed": True},
+            "it counts as failed, and blocks",
+            True,
+        ),
         ("preToolUse", {}, "it has no command", False),
         ("stop", {"command": "true", "loop_limit": 3}, "`loop_limit` has no effect here", True),
     ],

@@ -13,8 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from llxprt_hooks._support.json_codec import decode_text
-from llxprt_hooks.dialects.patches import patch_of
-from llxprt_hooks.dialects.product import Event, Handler, Product, command_of, is_subagent, user_files, written_hooks
+from llxprt_hooks.dialects.patches import patch_key, patch_of
+from llxprt_hooks.dialects.product import (
+    NO_COMMAND,
+    Event,
+    Handler,
+    Product,
+    command_of,
+    is_subagent,
+    user_files,
+    written_hooks,
+)
 from llxprt_hooks.dialects.replies import BLOCK, Reply, code_words, json_object, unfinished
 from llxprt_hooks.dialects.tools import SHELL, SUBAGENT, WRITERS, Shown, Tool, ToolTable, UnusableChangeError
 from llxprt_hooks.events import HookEventName
@@ -90,6 +99,8 @@ class Codex(Product):
         "SessionEnd": Event(HookEventName.SESSION_END),
         "PreCompact": Event(HookEventName.PRE_COMPRESS),
     }
+    other_events = ("PermissionRequest", "PostCompact", "SubagentStart", "Interrupt")
+    elsewhere: ClassVar[Mapping[str, str]] = {"prompt": "prompt", "agent": "prompt", "mcp_tool": "tool"}
     absent = ("state",)
     words: ClassVar[Mapping[HookEventName, Mapping[str, str]]] = {
         HookEventName.SESSION_START: {"compress": "compact"},
@@ -125,12 +136,12 @@ class Codex(Product):
             off = True if feature is not None and feature.scalar is False else off
         return ReadFile(written_hooks(document), off=off)
 
-    def handler(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | None:
+    def handler(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | str:
         command = command_of(hook, "command")
         milliseconds = reader.milliseconds(hook.get("timeout"), _SECONDS.get(event, _USUAL_SECONDS) * 1000)
         milliseconds = min(milliseconds, _MOST_SECONDS.get(event, milliseconds) * 1000)
         background = hook.get("async") is True
-        return None if command is None else Handler(command, milliseconds, background=background)
+        return NO_COMMAND if command is None else Handler(command, milliseconds, background=background)
 
     def match(self, event: str, matcher: str | None) -> Matches:
         if matcher is None or is_for_all(matcher):
@@ -157,7 +168,7 @@ class Codex(Product):
             return {**fields, "command": command} if isinstance(command, str) else fields
         if spoken.tool_name not in WRITERS or command == self.shown(spoken).arguments["command"]:
             return fields if spoken.tool_name in WRITERS else super().own_input(spoken, changed)
-        name = next((name for name in ("patch", "patch_content", "input", "diff") if name in fields), None)
+        name = patch_key(fields)
         if spoken.tool_name != _PATCH or name is None or not isinstance(command, str):
             raise UnusableChangeError(f"the tool {spoken.tool_name} takes no patch")
         return {**fields, name: command}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from llxprt_hooks._support.json_codec import decode_text
 from llxprt_hooks._support.stamps import timestamp
 from llxprt_hooks.dialects.product import (
+    NO_COMMAND,
     Event,
     Handler,
     Product,
@@ -110,7 +111,12 @@ class Copilot(Product):
         HookEventName.NOTIFICATION: {"ToolPermission": "permission_prompt"},
     }
     has_flat_entries = True
+    other_events = (
+        *("userPromptTransformed", "permissionRequest", "subagentStart", "errorOccurred"),
+        *("UserPromptTransformed", "PermissionRequest", "SubagentStart", "ErrorOccurred"),
+    )
     default_type = "command"
+    elsewhere: ClassVar[Mapping[str, str]] = {"prompt": "prompt", "http": "url"}
     tools = ToolTable(
         {
             SHELL: Tool("bash"),
@@ -160,23 +166,25 @@ class Copilot(Product):
             return ReadFile(written_hooks(document), off=is_off or None)
         return ReadFile({} if is_off else written_hooks(document))  # such a file switches only its own hooks off
 
-    def handler(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | None:
+    def handler(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | str:
         program, words = command_of(hook, "exec"), hook.get("args")
         command = command_of(hook, "bash", "command")
         if program is not None:
             arguments = words if isinstance(words, list) else []
             command = shlex.join([program, *map(str, arguments)])
         if command is None:
-            return None
+            return NO_COMMAND
         given = hook.get("timeoutSec") if hook.get("timeoutSec") is not None else hook.get("timeout")
         folder = hook.get("cwd")
         return Handler(
             command,
             reader.milliseconds(given, _DEFAULT_MILLISECONDS),
-            is_closed=_camel(event) == "preToolUse",
             variables=strings(hook.get("env")),
             folder=folder if isinstance(folder, str) else "",
         )
+
+    def is_closed(self, event: str, hook: Mapping[str, Any]) -> bool:
+        return _camel(event) == "preToolUse" and hook.get("type", "command") == "command"
 
     def match(self, event: str, matcher: str | None) -> Matches:
         if not matcher or (event in _CAMEL and matcher in ("*", "**")):

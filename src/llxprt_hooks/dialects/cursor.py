@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from llxprt_hooks._support.json_codec import decode_text
-from llxprt_hooks.dialects.product import Event, Handler, Product, command_of, is_subagent, user_files
+from llxprt_hooks.dialects.product import NO_COMMAND, Event, Handler, Product, command_of, is_subagent, user_files
 from llxprt_hooks.dialects.replies import BLOCK, BLOCKED, Reply, code_words, json_object, text_field, unfinished
 from llxprt_hooks.dialects.tools import SHELL, SUBAGENT, WRITE, WRITERS, Tool, ToolTable
 from llxprt_hooks.events import HookEventName
@@ -94,7 +94,9 @@ class Cursor(Product):
     }
     has_groups = False
     has_flat_entries = True
+    other_events = ("beforeTabFileRead", "afterTabFileEdit", "afterAgentThought", "workspaceOpen")
     default_type = "command"
+    elsewhere: ClassVar[Mapping[str, str]] = {"prompt": "prompt"}
     tools = ToolTable(
         {
             SHELL: Tool("Shell", {"dir_path": "working_directory", "directory": "working_directory"}),
@@ -125,19 +127,17 @@ class Cursor(Product):
             start = document.root.start if version is None else version.start
             yield start, '`version` should be 1: its product does not use the file without `"version": 1`'
 
-    def handler(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | None:
+    def handler(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | str:
         command = command_of(hook, "command")
         milliseconds = reader.milliseconds(hook.get("timeout"), _DEFAULT_MILLISECONDS)
         if isinstance(hook.get("loop_limit"), int):
             reader.report("`loop_limit` has no effect here: `hooksConfig.maxContinuations` is for all hooks")
         if command is None:
-            return None
-        return Handler(command, milliseconds, is_closed=hook.get("failClosed") is True, folder=reader.file_folder)
+            return NO_COMMAND
+        return Handler(command, milliseconds, folder=reader.file_folder)
 
-    def stand_in(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | None:
-        failing = "echo 'hooks of this type do not run here' >&2; exit 1"
-        name = f"{hook['type']} hook"
-        return Handler(failing, _DEFAULT_MILLISECONDS, name, is_closed=True) if hook.get("failClosed") is True else None
+    def is_closed(self, event: str, hook: Mapping[str, Any]) -> bool:
+        return hook.get("failClosed") is True
 
     def is_for(self, hook: ProductHook, hook_input: Mapping[str, Any]) -> bool:
         if hook.event in ("subagentStart", "subagentStop"):

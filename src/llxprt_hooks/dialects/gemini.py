@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from llxprt_hooks._support.json_codec import decode_text, read_json_text
 from llxprt_hooks.dialects.product import (
+    NO_COMMAND,
     Event,
     Handler,
     Product,
@@ -71,6 +72,7 @@ class Gemini(Product):
     title = "Gemini CLI 0.61"
     events: ClassVar[Mapping[str, Event]] = {event.value: Event(event) for event in HookEventName}
     absent = SWITCHES
+    has_sequences = True
     tools = ToolTable(
         {
             "run_shell_command": Tool("run_shell_command"),
@@ -110,12 +112,12 @@ class Gemini(Product):
         off = not enabled.scalar if enabled is not None and isinstance(enabled.scalar, bool) else None
         return ReadFile(written_hooks(document), off=off, disabled=names)
 
-    def handler(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | None:
+    def handler(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | str:
         command, name = command_of(hook, "command"), hook.get("name")
         milliseconds = reader.milliseconds(hook.get("timeout"), _DEFAULT_MILLISECONDS, unit=1)
         variables = strings(hook.get("env"))
         own_name = name if isinstance(name, str) and name else None
-        return None if command is None else Handler(command, milliseconds, own_name, variables=variables)
+        return NO_COMMAND if command is None else Handler(command, milliseconds, own_name, variables=variables)
 
     def match(self, event: str, matcher: str | None) -> Matches:
         test = compile_matcher(HookEventName(event), matcher)

@@ -124,14 +124,16 @@ def _plain(name: str) -> str:
     return b"".join(pieces).decode(errors="surrogateescape")
 
 
+def patch_key(arguments: Mapping[str, Any]) -> str | None:
+    """The argument that is a patch."""
+    keys = ("patch", "patch_content", "input", "diff")
+    return next((key for key in keys if isinstance(arguments.get(key), str)), None)
+
+
 def patch_of(tool_name: str, arguments: Mapping[str, Any]) -> str:
     """A patch, as Codex writes them, that does what a call of a tool for files does; a given patch as it is."""
-    given = next(
-        (text for key in ("patch", "patch_content", "input", "diff") if isinstance(text := arguments.get(key), str)),
-        None,
-    )
-    if given is not None:
-        return given
+    if (key := patch_key(arguments)) is not None:
+        return str(arguments[key])
     path = next((each for key in _PATHS if isinstance(each := arguments.get(key), str) and each), "")
     if tool_name == "write_file":
         return _patch(f"*** Add File: {path}", _marked("+", arguments.get("content")))

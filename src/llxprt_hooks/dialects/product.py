@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
@@ -16,9 +15,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from msgspec import structs
 
 from llxprt_hooks._support.json_codec import decode_text
+from llxprt_hooks._support.text import closest
 from llxprt_hooks.dialects.replies import BLOCK, BLOCKED, Reply
 from llxprt_hooks.dialects.tools import SUBAGENT, Shown, UnusableChangeError, failure_of, text_of
-from llxprt_hooks.settings.definitions import HookDefinition, HookScope, read_hook
+from llxprt_hooks.settings.definitions import (
+    MAX_UNKNOWN,
+    HookConfig,
+    HookDefinition,
+    HookScope,
+    ProblemReader,
+    read_hook,
+)
 from llxprt_hooks.settings.foreign import DialectFile, NativeCall, ReadFile
 from llxprt_hooks.settings.hook_entries import (
     DISCARDED,
@@ -26,13 +33,11 @@ from llxprt_hooks.settings.hook_entries import (
     Steps,
     WrittenHooks,
     event_groups,
-    hooks_node,
     where_words,
 )
-from llxprt_hooks.settings.jsonc import Kind, Node
+from llxprt_hooks.settings.jsonc import Kind, Node, node_of
 from llxprt_hooks.settings.levels import Level, home_folder, is_inside
 from llxprt_hooks.settings.matcher import InvalidMatcher, Matches, is_for_all
-from llxprt_hooks.settings.problem import Problem, first_problems
 from llxprt_hooks.settings.search import searching
 from llxprt_hooks.settings.shape import found_words
 
@@ -40,10 +45,12 @@ if TYPE_CHECKING:
     from llxprt_hooks.dialects.tools import ToolTable
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.process import Completed
-    from llxprt_hooks.settings.definitions import HookConfig, HookSet
+    from llxprt_hooks.settings.definitions import HookSet
     from llxprt_hooks.settings.document import Document
     from llxprt_hooks.settings.foreign import Answer, Situation
+    from llxprt_hooks.settings.problem import Problem
 
+NO_COMMAND: Final = "it has no command"
 _MAX_MILLISECONDS: Final = 1e12
 _FAILED: Final = {"llmContent": "it failed", "returnDisplay": "", "metadata": {}, "error": {"message": "it failed"}}
 
@@ -68,6 +75,8 @@ class Event(NamedTuple):
     """One of our tools that it is about, to try it."""
     by_name: bool = True
     """Whether matchers are compared with the name of the tool."""
+    is_question: bool = False
+    """Whether it is the question whether a call may run, which a person would be asked."""
 
 
 class Handler(NamedTuple):
@@ -76,11 +85,13 @@ class Handler(NamedTuple):
     command: str
     milliseconds: float
     name: str | None = None
-    is_closed: bool = False
-    """Whether a failure blocks."""
     background: bool = False
     variables: Mapping[str, str] = {}
     folder: str = ""
+    rule: str | None = None
+    """What else than the matcher decides which calls it is for."""
+    fields: Mapping[str, Any] | None = None
+    """What it runs, as our own settings define it; None: the command."""
 
 
 class Spoken(NamedTuple):
@@ -160,6 +171,11 @@ class ProductHook(NamedTuple):
     place: str = ""
     """Where it is written."""
     is_closed: bool = False
+    """Whether a failure blocks."""
+    rule: str | None = None
+    """What else than the matcher decides which calls it is for."""
+    is_remote: bool = False
+    """Whether its answer is the body of a response, instead of the streams of a process."""
     call: Shown | None = None
     """The call that it is for, as it is told."""
     number: int = 0
@@ -183,19 +199,23 @@ class ProductHook(NamedTuple):
         if row is not None and not _is_now(row, hook_input):
             return ()
         if not event_name.spec.is_about_tool:
-            return (self,)
+            return (self,) if self.rule is None else ()
         if row is not None and not row.by_name and not self.product.is_for(self, hook_input):
             return ()
         tool, directory = str(hook_input.get("tool_name", "")), str(hook_input.get("cwd", ""))
         found = self.product.tools.calls(tool, hook_input.get("tool_input"), directory)
-        if len(found) == len(found[0]) == 1:  # its name has been compared with the matcher
-            return (self._replace(call=found[0][0]),)
-        by_name = self.product.match(event, self.matcher) if self.event and row and row.by_name else any_tool
+        is_compared = len(found) == len(found[0]) == 1 and found[0][0].is_part  # under other names of the tool
+        has_names = self.event and row and row.by_name and not is_compared
+        by_name = self.product.match(event, self.matcher) if has_names else any_tool
         chosen = (
             next((way for way in ways if any(map(by_name, self.product.tools.names_of(way.name)))), None)
             for ways in found
         )
-        return [self._replace(call=call, number=number) for number, call in enumerate(chosen) if call is not None]
+        return [
+            self._replace(call=call, number=number)
+            for number, call in enumerate(chosen)
+            if call is not None and self.product.holds(self, call, directory)
+        ]
 
     def _spoken(self, event_name: HookEventName, hook_input: Mapping[str, Any], situation: Situation) -> Spoken:
         event = self.event or self.product.event_of(event_name, hook_input)
@@ -248,6 +268,8 @@ class Product(ABC):
     folders: ClassVar[Sequence[str]] = ()
     events: ClassVar[Mapping[str, Event]]
     """Its events that exist here, those that hooks in native settings get first."""
+    other_events: ClassVar[Sequence[str]] = ()
+    """Its events that do not happen here."""
     absent: ClassVar[Sequence[str]] = ()
     """Keys among the events that are not events."""
     words: ClassVar[Mapping[HookEventName, Mapping[str, str]]] = {}
@@ -257,8 +279,17 @@ class Product(ABC):
     """Whether hooks are in groups, below a key ``hooks``."""
     has_flat_entries: ClassVar[bool] = False
     """Whether hooks may be directly below the event."""
+    has_sequences: ClassVar[bool] = False
+    """Whether a group may let its hooks run one after another."""
+    types: ClassVar[Sequence[str]] = ("command",)
+    """The types of hooks that run here."""
     default_type: ClassVar[str | None] = None
     """The type of a hook that has none."""
+    elsewhere: ClassVar[Mapping[str, str]] = {}
+    """The types that need the product, each with the field that describes such a hook."""
+    group_keys: ClassVar[Sequence[str]] = ()
+    hook_keys: ClassVar[Sequence[str]] = ()
+    """The keys that are read. One that resembles them is probably misspelled; it ignores all others, and so do we."""
 
     @abstractmethod
     def files(self, project: Path) -> Sequence[DialectFile]: ...
@@ -267,8 +298,8 @@ class Product(ABC):
     def plugin(self, folder: Path) -> DialectFile: ...
 
     @abstractmethod
-    def handler(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | None:
-        """A hook of the settings, whose type is ``command``; None if it has no command."""
+    def handler(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | str:
+        """A hook of the settings, of one of the ``types``; or why it cannot be used."""
 
     @abstractmethod
     def payload(self, spoken: Spoken) -> Mapping[str, Any]:
@@ -281,6 +312,14 @@ class Product(ABC):
     def environment(self, payload: Mapping[str, Any]) -> Mapping[str, str]:
         """The variables that all hooks get."""
         return {}
+
+    def is_closed(self, event: str, hook: Mapping[str, Any]) -> bool:
+        """Whether a failure of the hook blocks."""
+        return False
+
+    def holds(self, hook: ProductHook, call: Shown, directory: str) -> bool:
+        """Whether the rule of a hook is for a call."""
+        return True
 
     def match(self, event: str, matcher: str | None) -> Matches:
         """The test of a matcher: a regular expression that is searched."""
@@ -300,11 +339,12 @@ class Product(ABC):
         """Changed arguments in our names. Raises ``UnusableChangeError``."""
         return self.tools.own_input(spoken.tool_name, spoken.get("tool_input"), changed, spoken.call)
 
-    def stand_in(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | None:
-        """What takes the place of a hook of a type that cannot run here: one that fails, if its failure blocks."""
-        return None
-
     # What the engine and the settings ask.
+
+    @classmethod
+    def agent(cls) -> str:
+        """The name of the agent, without its version."""
+        return cls.title.rpartition(" ")[0]
 
     def event_of(self, event_name: HookEventName, hook_input: Mapping[str, Any]) -> str:
         """The agent's name of a native event; ours if it has none."""
@@ -332,7 +372,7 @@ class Product(ABC):
 
     def read_definitions(self, hook_set: HookSet) -> tuple[list[HookDefinition], list[Problem]]:
         reader = Reader(self, hook_set)
-        return list(reader.definitions()), first_problems(reader.problems)
+        return list(reader.definitions()), reader.problems
 
     def speaking(self, config: HookConfig) -> HookConfig:
         return structs.replace(config, acts=True, foreign=ProductHook(self, config.command))
@@ -342,55 +382,56 @@ class Product(ABC):
         if row is None:
             return None
         name, given = (row.tool, arguments) if tool is None else self.tools.own_call(tool, arguments)
-        return NativeCall(row.native, name, given, {"tool_response": _FAILED} if row.failed else {})
+        fields = {"tool_response": _FAILED} if row.failed else {}
+        return NativeCall(row.native, name, given, fields, row.is_question)
 
 
-class Reader:
+class Reader(ProblemReader):
     """Reads a ``hooks`` object. A part that cannot be used is reported and left out; the others count."""
 
     def __init__(self, product: Product, hook_set: HookSet) -> None:
-        hooks = hook_set.hooks
+        super().__init__(hook_set)
         self._product = product
-        self.set = hook_set
-        self._node = hooks_node(hooks)
-        self._document = hooks.document if isinstance(hooks, WrittenHooks) else None
         self._at: tuple[int, Steps] = (0, ())
-        self.problems: list[Problem] = []
 
     def definitions(self) -> Iterator[HookDefinition]:
-        for event, member in self._node.fields.items():
+        for event, member in self.node.fields.items():
             if event in self._product.absent:
                 continue
             if event not in self._product.events:
-                self._report(member.key_start, ("hooks", event), f"{DISCARDED}: there is no such event here")
+                self.report_at(member.key_start, ("hooks", event), self._unknown_event(event))
                 continue
-            for group in event_groups(event, member.value, self._report):
+            for group in event_groups(event, member.value, self.report_at):
                 yield from self._group(group)
+
+    def _unknown_event(self, event: str) -> str:
+        product = self._product
+        if event in product.other_events:
+            return f"this event of {product.agent()} does not happen here, so its hooks never run"
+        self.unknown_keys += 1
+        names = sorted((*product.events, *product.other_events), key=lambda each: each[:1] == event[:1])
+        meant = closest(event, names) if self.unknown_keys <= MAX_UNKNOWN else None
+        fix = f"Did you mean `{meant}`?" if meant else f"Known: {', '.join(product.events)}."
+        return f"{DISCARDED}: unknown event. {fix}"
 
     def _group(self, group: HookGroup) -> Iterator[HookDefinition]:
         product, hooks = self._product, group.node.at("hooks")
-        sequential = group.node.at("sequential")
-        is_sequential = sequential is not None and sequential.scalar is True
         if product.has_groups and (hooks is not None or not product.has_flat_entries):
-            for entry in group.entries(self._report):
-                yield from self._entry(group, entry.node, entry.path, entry.number, is_sequential)
+            self._report_misspelled(group.node, group.path, product.group_keys)
+            for entry in group.entries(self.report_at):
+                yield from self._entry(group, entry.node, entry.path, entry.number)
         else:
-            yield from self._entry(group, group.node, group.path, 0, is_sequential)
+            yield from self._entry(group, group.node, group.path, 0)
 
-    def _entry(
-        self, group: HookGroup, node: Node, path: Steps, number: int, is_sequential: bool
-    ) -> Iterator[HookDefinition]:
-        product, self._at = self._product, (node.start, path)
-        handler = self._handler(group.event, node.to_value())
-        if handler is None:
+    def _entry(self, group: HookGroup, node: Node, path: Steps, number: int) -> Iterator[HookDefinition]:
+        product, self._at, hook = self._product, (node.start, path), node.to_value()
+        self._report_misspelled(node, path, product.hook_keys)
+        is_closed = product.is_closed(group.event, hook)
+        read = self._read(group.event, hook, is_closed)
+        if read is None:
             return
-        written = {"type": "command", "command": handler.command, "timeout": handler.milliseconds, "name": handler.name}
-        config, problems = read_hook(written, self.set.before_start, self.set.scope)
-        for problem in problems:
-            self.report(problem.message)
-        if config is None:
-            return
-        matcher, own = group.matcher, node.at("matcher")
+        handler, config = read
+        matcher, own, sequential = group.matcher, node.at("matcher"), group.node.at("sequential")
         if matcher is None and own is not None and isinstance(own.scalar, str):
             matcher = own.scalar
         foreign = ProductHook(
@@ -402,39 +443,56 @@ class Reader:
             {**self.set.variables, **handler.variables},
             handler.folder,
             f"{self.set.origin}:{where_words(path)}",
-            handler.is_closed,
+            is_closed,
+            handler.rule,
+            is_remote=config.type == "http",
         )
+        event = product.events[group.event]
         yield HookDefinition(
-            structs.replace(config, acts=True, fail_closed=handler.is_closed, foreign=foreign),
-            product.events[group.event].native,
+            structs.replace(
+                config, acts=True, fail_closed=is_closed, answers_question=event.is_question, foreign=foreign
+            ),
+            event.native,
             self.set.source,
             self.set.origin,
             group.number,
             number,
             matcher,
-            is_sequential,
+            product.has_sequences and sequential is not None and sequential.scalar is True,
             matching=partial(product.matching, group.event),
             path=path,
         )
 
-    def _handler(self, event: str, hook: Mapping[str, Any]) -> Handler | None:
-        kind = hook.get("type", self._product.default_type)
-        if kind != "command":
-            stand_in = self._product.stand_in(event, hook, self)
-            why = f"hooks of type {kind} do not run here" if isinstance(kind, str) else '`type` must be "command"'
-            self.report(f"{DISCARDED}: {why}" if stand_in is None else f"it fails and blocks: {why}")
-            return stand_in
-        handler = self._product.handler(event, hook, self)
-        if handler is None:
-            self.report(f"{DISCARDED}: it has no command")
-        return handler
+    def _read(self, event: str, hook: Mapping[str, Any], is_closed: bool) -> tuple[Handler, HookConfig] | None:
+        product, kind = self._product, hook.get("type", self._product.default_type)
+        if isinstance(kind, str) and kind in product.elsewhere:
+            effect = "blocks" if is_closed else "the call goes ahead"
+            self.report(f"hooks of type {kind} run only in {product.agent()}: it counts as failed, and {effect}")
+            handler = Handler(f"{kind}: {hook.get(product.elsewhere[kind]) or ''}", 0)
+            scope = self.set.scope
+            return handler, HookConfig("unsupported", handler.command, before_start=self.set.before_start, scope=scope)
+        if kind not in product.types:
+            names = ", ".join(f'"{name}"' for name in (*product.types, *product.elsewhere))
+            given = found_words(node_of(hook).at("type"))
+            self.report(f"{DISCARDED}: `type` must be {'one of ' if ',' in names else ''}{names}, found {given}")
+            return None
+        found = product.handler(event, hook, self)
+        if isinstance(found, str):
+            self.report(f"{DISCARDED}: {found}")
+            return None
+        fields = found.fields or {"type": "command", "command": found.command}
+        written = {**fields, "timeout": found.milliseconds, "name": found.name}
+        config, problems = read_hook(written, self.set.before_start, self.set.scope)
+        for problem in problems:
+            self.report(f"{DISCARDED}: {problem.message}" if problem.discards else problem.message)
+        return None if config is None else (found, config)
 
     def milliseconds(self, given: object, default: float, unit: float = 1000) -> float:
         """A time limit in milliseconds; ``unit`` is how many of them one is there."""
         if isinstance(given, int | float) and not isinstance(given, bool) and given > 0:
             return min(given * unit, _MAX_MILLISECONDS)
         if given is not None:
-            self.report(f"the timeout is ignored: expected a number above 0, found {found_words(_node(given))}")
+            self.report(f"the timeout is ignored: expected a number above 0, found {found_words(node_of(given))}")
         return default
 
     @property
@@ -444,17 +502,15 @@ class Reader:
 
     def report(self, message: str) -> None:
         """Report something about the hook that is being read."""
-        self._report(*self._at, message)
+        self.report_at(*self._at, message)
 
-    def _report(self, offset: int, path: Steps, message: str) -> None:
-        problem = self._document.problem_at(offset, message) if self._document else Problem(None, 0, 0, message)
-        self.problems.append(replace(problem, where=where_words(path), origin=self.set.origin))
-
-
-def _node(value: object) -> Node:
-    from llxprt_hooks.settings.jsonc import node_of
-
-    return node_of(value)
+    def _report_misspelled(self, node: Node, path: Steps, known: Sequence[str]) -> None:
+        for key, member in node.fields.items() if known else ():
+            if key in known or self.unknown_keys >= MAX_UNKNOWN:
+                continue
+            self.unknown_keys += 1
+            if meant := closest(key, (each for each in known if each not in node.fields)):
+                self.report_at(member.key_start, path, f"`{key}` is ignored: did you mean `{meant}`?")
 
 
 def written_hooks(document: Document) -> WrittenHooks:

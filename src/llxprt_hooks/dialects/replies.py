@@ -51,7 +51,8 @@ class Reply:
         if isinstance(text, str) and text and self._event is HookEventName.BEFORE_TOOL:
             self._beside.append(text)
         elif isinstance(text, str) and text:
-            self._specific["additionalContext"] = text
+            before = self._specific.get("additionalContext")
+            self._specific["additionalContext"] = f"{before}\n{text}" if before else text
         return self
 
     def change(self, arguments: Mapping[str, Any], *, whole: bool) -> Reply:

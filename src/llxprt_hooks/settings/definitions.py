@@ -262,7 +262,7 @@ def read_hook(
     return config, problems
 
 
-_MAX_UNKNOWN: Final = 1000
+MAX_UNKNOWN: Final = 1000
 """Unknown keys of one file that are compared with the known ones, because a hostile file could contain a million."""
 
 _MAX_TIMEOUT: Final = 1e12
@@ -284,31 +284,40 @@ _GROUP_FIELDS: Final = {
 }
 
 
-class _DefinitionReader:
+class ProblemReader:
+    """Reads a ``hooks`` object and keeps what is wrong with it, with the place in the file."""
+
     def __init__(self, hook_set: HookSet) -> None:
         hooks = hook_set.hooks
-        self._set = hook_set
-        self._node = hooks_node(hooks)
-        self._document = hooks.document if isinstance(hooks, WrittenHooks) else None
+        self.set = hook_set
+        self.node = hooks_node(hooks)
+        self.document = hooks.document if isinstance(hooks, WrittenHooks) else None
+        self.unknown_keys = 0
+        """How many keys have been compared with the known ones; at most ``MAX_UNKNOWN`` are."""
         self._problems: list[Problem] = []
-        self._unknown_keys = 0
 
     @property
     def problems(self) -> list[Problem]:
         return first_problems(self._problems)
 
+    def report_at(self, offset: int, path: Steps, message: str) -> None:
+        problem = self.document.problem_at(offset, message) if self.document else Problem(None, 0, 0, message)
+        self._problems.append(replace(problem, where=where_words(path), origin=self.set.origin))
+
+
+class _DefinitionReader(ProblemReader):
     def definitions(self) -> list[HookDefinition]:
         found: list[HookDefinition] = []
-        if self._node.kind is not Kind.OBJECT:
-            words = f"expected an object with event names, found {found_words(self._node)}"
-            self._report(self._node.start, ("hooks",), f"{DISCARDED}: {words}")
-        for key, member in self._node.fields.items():
+        if self.node.kind is not Kind.OBJECT:
+            words = f"expected an object with event names, found {found_words(self.node)}"
+            self.report_at(self.node.start, ("hooks",), f"{DISCARDED}: {words}")
+        for key, member in self.node.fields.items():
             if key in SWITCHES:
                 continue
             if key not in _EVENTS:
                 self._report_unknown_event(member)
                 continue
-            for group in event_groups(key, member.value, self._report):
+            for group in event_groups(key, member.value, self.report_at):
                 found += self._group(HookEventName(key), group)
         return found
 
@@ -316,16 +325,16 @@ class _DefinitionReader:
         from llxprt_hooks.settings.did_you_mean import event_fix
 
         fix = event_fix(member.key) if len(self._problems) < MAX_PROBLEMS else ""  # others are only counted
-        self._report(member.key_start, ("hooks", member.key), f"{DISCARDED}: unknown event. {fix}")
+        self.report_at(member.key_start, ("hooks", member.key), f"{DISCARDED}: unknown event. {fix}")
 
     def _group(self, event_name: HookEventName, group: HookGroup) -> Iterator[HookDefinition]:
         """The usable hooks of a group, with a problem for each piece that is not."""
         fields, problems = read_fields(_GROUP_FIELDS[event_name], group.node)
         for problem in problems:
-            self._report((group.node.at(problem.key) or group.node).start, group.path, problem.message)
+            self.report_at((group.node.at(problem.key) or group.node).start, group.path, problem.message)
         declared = GROUPS[event_name]
         self._report_unread_keys(group.node, group.path, declared.fields, lambda: declared)
-        read = [(config, entry.number) for entry in group.entries(self._report) if (config := self._hook(entry))]
+        read = [(config, entry.number) for entry in group.entries(self.report_at) if (config := self._hook(entry))]
         if any(problem.key == "dialect" for problem in problems):
             return  # nobody knows what these hooks expect, or what their answers mean
         if fields["dialect"] != NATIVE:
@@ -333,15 +342,15 @@ class _DefinitionReader:
             read = [(speaking(config), number) for config, number in read]
         matcher, closed = fields["matcher"], any(config.blocks_on_failure for config, _ in read)
         matches_all = closed and self._matches_all(event_name, matcher, group)
-        place = event_name, self._set.source, self._set.origin, group.number
+        place = event_name, self.set.source, self.set.origin, group.number
         for config, number in read:
             yield HookDefinition(config, *place, number, matcher, fields["sequential"], matches_all)
 
     def _hook(self, entry: HookEntry) -> HookConfig | None:
-        config, problems = read_hook(entry.node, self._set.before_start, self._set.scope)
+        config, problems = read_hook(entry.node, self.set.before_start, self.set.scope)
         for problem in problems:
             message = f"{DISCARDED}: {problem.message}" if problem.discards else problem.message
-            self._report((entry.node.at(problem.key) or entry.node).start, entry.path, message)
+            self.report_at((entry.node.at(problem.key) or entry.node).start, entry.path, message)
         known = {"type", *_hook_fields(config.executor)} if config else ()
         self._report_unread_keys(entry.node, entry.path, known, lambda: hook_shape(entry.hook.get("type")))
         return config
@@ -350,13 +359,13 @@ class _DefinitionReader:
         """Report unknown keys that were probably meant to have an effect. Other unknown keys are for other programs."""
         members = node.fields
         for key, member in members.items():
-            if key in known or self._unknown_keys >= _MAX_UNKNOWN:
+            if key in known or self.unknown_keys >= MAX_UNKNOWN:
                 continue
             from llxprt_hooks.settings.did_you_mean import why_unread
 
-            self._unknown_keys += 1
+            self.unknown_keys += 1
             if why := why_unread(shape(), key, members):
-                self._report(member.key_start, path, f"`{key}` is ignored: {why}")
+                self.report_at(member.key_start, path, f"`{key}` is ignored: {why}")
 
     def _matches_all(self, event_name: HookEventName, matcher: str | None, group: HookGroup) -> bool:
         """Whether a group with a ``failClosed`` hook has an invalid matcher, and so is for everything (D-27)."""
@@ -366,12 +375,8 @@ class _DefinitionReader:
             f"`matcher` {matcher!r} is not a valid regular expression; "
             "the group is for every tool, because it has a hook with failClosed"
         )
-        self._report(group.node.fields["matcher"].value.start, group.path, message)
+        self.report_at(group.node.fields["matcher"].value.start, group.path, message)
         return True
-
-    def _report(self, offset: int, path: Steps, message: str) -> None:
-        problem = self._document.problem_at(offset, message) if self._document else Problem(None, 0, 0, message)
-        self._problems.append(replace(problem, where=where_words(path), origin=self._set.origin))
 
 
 _EVENTS: Final = frozenset(HookEventName)

@@ -7,24 +7,24 @@ there is no JSON. Plain text counts at two events.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks._support.json_codec import decode_text, read_json_text
-from llxprt_hooks.dialects.claude.tools import Shown, UnusableChangeError, own_input
-from llxprt_hooks.settings.foreign import Answer
+from llxprt_hooks.dialects.replies import BLOCK, BLOCKED, Reply, unfinished
 
 if TYPE_CHECKING:
+    from llxprt_hooks.dialects.product import Spoken
     from llxprt_hooks.process import Completed
+    from llxprt_hooks.settings.foreign import Answer
 
 MAX_TEXT: Final = 10_000
 """Characters of one text that reach the model; of a longer one, it gets the beginning."""
 _PREVIEW: Final = 2_000
-_BLOCK: Final = 2
-_BLOCKED: Final = "Blocked by hook"
 _TEXT_EVENTS: Final = ("UserPromptSubmit", "SessionStart")
 """The events at which plain text is context for the model."""
 BLOCKING_EVENTS: Final = ("PreToolUse", "UserPromptSubmit", "Stop", "SubagentStop", "PreCompact")
 _AFTER_TOOL: Final = ("PostToolUse", "PostToolUseFailure")
+_ENDS: Final = ("Stop", "SubagentStop")
 _STDERR_TO_USER: Final = ("SessionStart", "SessionEnd")
 _OUTPUT_FIELDS: Final = ("continue", "suppressOutput", "stopReason", "decision", "reason", "systemMessage",
                          "hookSpecificOutput", "async")  # fmt: skip
@@ -66,41 +66,25 @@ _SPECIFIC: Final[Mapping[str, Mapping[str, Check]]] = {
 _ANY_SPECIFIC: Final[Mapping[str, Check]] = {"additionalContext": _is(str)}
 
 
-class Spoken(NamedTuple):
-    """A hook's run, in the product's names."""
-
-    event: str
-    command: str
-    call: Shown
-    """What the hook was told of the call."""
-    own_tool: str = ""
-    tool_input: object = None
-    """The arguments, in our names."""
-    prompt: str = ""
-
-
-def read(spoken: Spoken, ended: Completed, *, is_remote: bool = False) -> Answer:
-    """The native answer in the end of a process, or in a response that ``is_remote``."""
-    if ended.timed_out:
-        return Answer(error=f"timed out after {ended.timed_out_after:.15g} ms")
-    if ended.stdout_cut:
-        return Answer(error=f"wrote more to stdout than the limit of {len(ended.stdout)} bytes; none of it was used")
+def read(spoken: Spoken, ended: Completed) -> Answer:
+    """The native answer in the end of a process, or in a response."""
+    reply = Reply(spoken.native)
+    if (why := unfinished(ended)) is not None:
+        return reply.answer(why)
     stdout, stderr = decode_text(ended.stdout).strip(), decode_text(ended.stderr).strip()
     fields, mistake = _json(spoken.event, stdout)
-    if ended.exit_code == _BLOCK and spoken.event != "PermissionRequest":
-        return _exit_2(spoken, fields or {}, stderr)
+    if ended.exit_code == BLOCK and spoken.event != "PermissionRequest":
+        return _exit_2(spoken, reply, fields or {}, stderr)
     if fields is not None:
-        return _from_json(spoken, fields)
+        return _from_json(spoken, reply, fields)
     failed = "" if ended.exit_code == 0 else f"failed with non-blocking status {_code(ended)}: {_first_line(stderr)}"
     if mistake:
-        return Answer(error=f"{mistake}; it {failed}" if failed else mistake)
+        return reply.answer(f"{mistake}; it {failed}" if failed else mistake)
     if failed:
-        return Answer(error=failed)
-    if is_remote and stdout:
-        return Answer(error="got an answer that is not a JSON object")
-    if stdout and spoken.event in _TEXT_EVENTS:
-        return Answer(_context(stdout))
-    return Answer()
+        return reply.answer(failed)
+    if spoken.hook.is_remote and stdout:
+        return reply.answer("got an answer that is not a JSON object")
+    return reply.context(_capped(stdout) if spoken.event in _TEXT_EVENTS else None).answer()
 
 
 def _code(ended: Completed) -> str:
@@ -149,14 +133,12 @@ def _mistakes(event: str, fields: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _exit_2(spoken: Spoken, fields: Mapping[str, Any], stderr: str) -> Answer:
-    to_user = str(fields.get("systemMessage") or "")
+def _exit_2(spoken: Spoken, reply: Reply, fields: Mapping[str, Any], stderr: str) -> Answer:
+    reply.tell(fields.get("systemMessage"))
     if spoken.event in _STDERR_TO_USER:
-        return Answer(None, to_user="\n".join(filter(None, (to_user, stderr))))
+        return reply.tell(stderr).answer()
     reason = _blocking_reason(spoken.event, fields)
-    if reason is None:
-        reason = f"[{spoken.command}]: {stderr or 'No stderr output'}"
-    return _blocked(spoken, reason)._replace(to_user=to_user)
+    return _block(spoken, reply, reason or f"[{spoken.hook.command}]: {stderr or 'No stderr output'}").answer()
 
 
 def _blocking_reason(event: str, fields: Mapping[str, Any]) -> str | None:
@@ -166,96 +148,63 @@ def _blocking_reason(event: str, fields: Mapping[str, Any]) -> str | None:
         decision = specific.get("permissionDecision") or _LEGACY.get(fields.get("decision", ""))
         if decision != "deny":
             return None
-        return specific.get("permissionDecisionReason") or fields.get("reason") or _BLOCKED
-    return fields.get("reason") or _BLOCKED if fields.get("decision") == "block" else None
+        return specific.get("permissionDecisionReason") or fields.get("reason") or BLOCKED
+    return fields.get("reason") or BLOCKED if fields.get("decision") == "block" else None
 
 
 _LEGACY: Final = {"approve": "allow", "block": "deny"}
 
 
-def _blocked(spoken: Spoken, reason: str) -> Answer:
-    """The native answer for a block, with the words that the model, or the user, reads there."""
+def _block(spoken: Spoken, reply: Reply, reason: str) -> Reply:
+    """Block, with the words that the model, or the user, reads there."""
     event, reason = spoken.event, _capped(reason)
     if event == "PreToolUse":
-        reason = f"PreToolUse:{spoken.call.name} hook error: {reason}"
-        specific = {"permissionDecision": "deny", "permissionDecisionReason": reason}
-        return Answer({"decision": "deny", "reason": reason, "hookSpecificOutput": specific})
+        return reply.block(f"PreToolUse:{spoken.call.name} hook error: {reason}")
     if event in _AFTER_TOOL:
-        return Answer(_context(f"{event}:{spoken.call.name} hook feedback: {reason}"))
+        return reply.context(_capped(f"{event}:{spoken.call.name} hook feedback: {reason}"))
     if event == "UserPromptSubmit":
-        reason = f"UserPromptSubmit operation blocked by hook:\n{reason}\n\n\nOriginal prompt: {spoken.prompt}"
-    elif event in ("Stop", "SubagentStop"):
+        reason = f"UserPromptSubmit operation blocked by hook:\n{reason}\n\n\nOriginal prompt: {spoken.get('prompt')}"
+    elif event in _ENDS:
         reason = f"{event} hook feedback:\n{reason}"
     if event == "SubagentStop":
-        return Answer(_context(reason))
-    return Answer({"decision": "block", "reason": reason}) if event in BLOCKING_EVENTS else Answer()
+        return reply.context(_capped(reason))
+    return reply.block(reason) if event in BLOCKING_EVENTS else reply
 
 
-def _from_json(spoken: Spoken, fields: Mapping[str, Any]) -> Answer:
+def _from_json(spoken: Spoken, reply: Reply, fields: Mapping[str, Any]) -> Answer:
     event, specific = spoken.event, fields.get("hookSpecificOutput") or {}
-    if event == "PermissionRequest":
-        return _permission(spoken, specific.get("decision") or {}, fields)
-    reason = _blocking_reason(event, fields)
+    reply.tell(fields.get("systemMessage"))
     context = specific.get("additionalContext") or ""
-    if reason is None and event in ("Stop", "SubagentStop") and context:
-        reason = context
-    answer = Answer() if reason is None else _blocked(spoken, reason)
-    native = dict(answer.fields or {})
-    if event == "PreToolUse":
-        if reason is None:
-            answer = _permitted(spoken, fields, specific)
-            native = dict(answer.fields or {})
-        if context:
-            answer = answer._replace(beside_result=_capped(context))
-    elif context and event not in ("Stop", "SubagentStop", "PreCompact"):
-        before = (native.get("hookSpecificOutput") or {}).get("additionalContext")
-        native |= _context("\n".join(filter(None, (before, context))))
+    reason = _blocking_reason(event, fields) or (context if event in _ENDS else "")
+    if event == "PermissionRequest":
+        _permission(spoken, reply, specific.get("decision") or {})
+    elif reason:
+        _block(spoken, reply, reason)
+    elif event == "PreToolUse":
+        decision = specific.get("permissionDecision") or _LEGACY.get(fields.get("decision", ""))
+        if decision is not None:
+            # Nobody resumes a deferred call here: a person decides at once, or the call is denied.
+            reason = specific.get("permissionDecisionReason") or fields.get("reason") or ""
+            reply.permit("ask" if decision == "defer" else decision, reason)
+        if decision != "defer":
+            spoken.change(reply, specific.get("updatedInput"), whole=True)
+    if event not in (*_ENDS, "PreCompact"):
+        reply.context(_capped(context))
     if fields.get("continue") is False:
-        native |= {"continue": False, "stopReason": fields.get("stopReason") or fields.get("reason") or _BLOCKED}
-    to_user = fields.get("systemMessage") or ""
-    return answer._replace(fields=native or None, to_user=to_user)
+        reply.stop(fields.get("stopReason") or fields.get("reason") or BLOCKED)
+    return reply.answer()
 
 
-def _permitted(spoken: Spoken, fields: Mapping[str, Any], specific: Mapping[str, Any]) -> Answer:
-    """The native answer of a hook that does not refuse the call."""
-    decision = specific.get("permissionDecision") or _LEGACY.get(fields.get("decision", ""))
-    native: dict[str, Any] = {}
-    if decision is not None:
-        # Nobody resumes a deferred call here: a person decides at once, or the call is denied.
-        native["permissionDecision"] = "ask" if decision == "defer" else decision
-        if text := specific.get("permissionDecisionReason") or fields.get("reason"):
-            native["permissionDecisionReason"] = text
-    updated = specific.get("updatedInput")
-    if updated is None or decision == "defer":
-        return Answer({"hookSpecificOutput": native} if native else None)
-    try:
-        native["tool_input"] = own_input(spoken.own_tool, spoken.tool_input, updated, spoken.call)
-    except UnusableChangeError as error:
-        return _blocked(spoken, f"the hook changed the call in a way that cannot be applied here: {error}")
-    return Answer({"hookSpecificOutput": native}, whole_input=True)
-
-
-def _permission(spoken: Spoken, decision: Mapping[str, Any], fields: Mapping[str, Any]) -> Answer:
-    """The answer to the question whether a call may run: yes, perhaps with other arguments, or no."""
-    behavior, to_user = decision.get("behavior"), str(fields.get("systemMessage") or "")
-    native: dict[str, Any] = {}
-    if behavior == "deny":
+def _permission(spoken: Spoken, reply: Reply, decision: Mapping[str, Any]) -> None:
+    """Answer the question whether a call may run: yes, perhaps with other arguments, or no."""
+    if decision.get("behavior") == "deny":
         reason = str(decision.get("message") or "Permission denied by hook")
-        native = {"decision": "deny", "reason": _capped(reason)}
+        reply.block(_capped(reason))
         if decision.get("interrupt") is True:
-            native |= {"continue": False, "stopReason": reason}
-    if fields.get("continue") is False:
-        native |= {"continue": False, "stopReason": fields.get("stopReason") or _BLOCKED}
-    if behavior == "allow":
-        specific: dict[str, Any] = {"permissionDecision": "allow"}
-        if isinstance(updated := decision.get("updatedInput"), dict):
-            specific["updatedInput"] = updated
-        return _permitted(spoken, {}, specific)._replace(to_user=to_user)
-    return Answer(native or None, to_user=to_user)
-
-
-def _context(text: str) -> dict[str, Any]:
-    return {"hookSpecificOutput": {"additionalContext": _capped(text)}}
+            reply.stop(reason)
+    elif decision.get("behavior") == "allow":
+        reply.permit("allow")
+        spoken.change(reply, decision.get("updatedInput"), whole=True)
 
 
 def _capped(text: str) -> str:

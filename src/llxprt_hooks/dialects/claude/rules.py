@@ -7,45 +7,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from llxprt_hooks.dialects.claude.tools import shown_names
-from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.levels import home_folder
 from llxprt_hooks.settings.matcher import InvalidMatcher, Matches
 from llxprt_hooks.settings.search import searching
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_ ,|-]*")
-WORDS: Final[Mapping[HookEventName, Mapping[str, str]]] = {
-    HookEventName.SESSION_START: {"compress": "compact"},
-    HookEventName.SESSION_END: {"exit": "other"},
-    HookEventName.NOTIFICATION: {"ToolPermission": "permission_prompt"},
-}
-"""Our values that have another name there."""
-
-
-def matching(event_name: HookEventName, matcher: str | None) -> Matches:
-    """The test of a matcher: plain names are compared exactly, anything else is a regular expression."""
-    test = matching_name(matcher)
-    if isinstance(test, InvalidMatcher):
-        return test
-    return lambda subject: any(map(test, _subjects(event_name, subject)))
 
 
 def matching_name(matcher: str | None) -> Matches:
-    """The same test, of a name that the product uses."""
+    """The test of a matcher, of a name that the product uses."""
     if matcher is None or matcher.strip() in ("", "*"):
         return lambda name: True
     if _PLAIN.fullmatch(matcher):
         return {name.strip() for name in re.split(r"[|,]", matcher)}.__contains__
     return searching(matcher) or InvalidMatcher(matcher)
-
-
-def _subjects(event_name: HookEventName, subject: str) -> Sequence[str]:
-    if event_name.spec.is_about_tool:
-        return shown_names(subject)
-    return (WORDS.get(event_name, {}).get(subject, subject),)
 
 
 _RULE: Final = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
@@ -63,7 +41,7 @@ _WRAPPERS: Final = re.compile(
 _UNCERTAIN: Final = re.compile(r"[$`]")
 
 
-def holds(rule: str, tool: str, arguments: Mapping[str, Any], directory: str, root: str) -> bool:
+def holds(rule: str, tool: str, arguments: Mapping[str, Any], directory: str) -> bool:
     """Whether a permission rule is for a call, in the names of the product."""
     found = _RULE.fullmatch(rule)
     if found is None:
@@ -78,7 +56,7 @@ def holds(rule: str, tool: str, arguments: Mapping[str, Any], directory: str, ro
     path = next(
         (value for key in ("file_path", "notebook_path", "path") if isinstance(value := arguments.get(key), str)), None
     )
-    return True if path is None else _path_matches(pattern, path, directory, root)
+    return True if path is None else _path_matches(pattern, path, directory)
 
 
 def _command_matches(pattern: str, command: str) -> bool:
@@ -109,7 +87,7 @@ def _command_test(pattern: str) -> Callable[[str], bool]:
     return lambda part: expression.fullmatch(part) is not None
 
 
-def _path_matches(pattern: str, path: str, directory: str, root: str) -> bool:
+def _path_matches(pattern: str, path: str, directory: str) -> bool:
     """Whether a path matches like a line of .gitignore, seen from the folder that the rule is about."""
     text, start = pattern.strip(), directory
     if text.startswith("//"):
@@ -117,7 +95,7 @@ def _path_matches(pattern: str, path: str, directory: str, root: str) -> bool:
     elif text.startswith("~/"):
         text, start = text[2:], str(home_folder())
     elif text.startswith("/"):
-        text, start = text[1:], root
+        text = text[1:]
     elif "/" not in text.rstrip("/"):
         text = f"**/{text}"
     text = text.removeprefix("./")

@@ -10,33 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from llxprt_hooks.dialects.patches import PatchedFile, patched_files
-from llxprt_hooks.dialects.tools import (
-    EDIT,
-    SHELL,
-    Fields,
-    Shown,
-    Tool,
-    ToolTable,
-    UnusableChangeError,
-    absolute,
-    failure_of,
-    streams_of,
-    text_of,
-)
-
-__all__ = [
-    "Shown",
-    "UnusableChangeError",
-    "failure_of",
-    "own_call",
-    "own_input",
-    "shown_call",
-    "shown_names",
-    "shown_parts",
-    "shown_response",
-    "text_of",
-]
+from llxprt_hooks.dialects.patches import PatchedFile, patch_key, patched_files
+from llxprt_hooks.dialects.tools import EDIT, SHELL, Fields, Shown, Tool, ToolTable, absolute, streams_of, text_of
 
 _FILE: Final = {"file_path": "file_path", "absolute_path": "file_path"}
 _FOLDER: Final = {"dir_path": "path", "path": "path"}
@@ -55,10 +30,8 @@ def _inserted(given: Fields) -> Fields:
 
 
 def _patched(given: Fields) -> Fields:
-    patch = next(
-        (text for key in ("patch", "patch_content", "input", "diff") if isinstance(text := given.get(key), str)), ""
-    )
-    return {"old_string": "", "new_string": patch, "replace_all": False}
+    key = patch_key(given)
+    return {"old_string": "", "new_string": given[key] if key else "", "replace_all": False}
 
 
 def _fetched(given: Fields) -> Fields:
@@ -79,7 +52,7 @@ def _of_all(several: Any) -> tuple[str, Any]:
     return "allow_multiple", several
 
 
-TOOLS: Final[Mapping[str, Tool]] = {
+_TOOLS: Final[Mapping[str, Tool]] = {
     SHELL: Tool("Bash", {"is_background": "run_in_background"}, show=_timed, back={"timeout": _in_seconds}),
     "write_file": Tool("Write", _FILE, ("file_path",)),
     EDIT: Tool("Edit", _FILE, ("file_path",), show=_edit, back={"replace_all": _of_all}, other_names=("MultiEdit",)),
@@ -112,30 +85,27 @@ TOOLS: Final[Mapping[str, Tool]] = {
 }
 """Our tools by name."""
 
-_TABLE: Final = ToolTable(TOOLS, viewed=())
 
-shown_names = _TABLE.names
-shown_call = _TABLE.shown
-own_input = _TABLE.own_input
-own_call = _TABLE.own_call
+class ClaudeTools(ToolTable):
+    """The product's tools. A patch is a call for each of its files: a new one could be written, or edited."""
+
+    def calls(self, tool_name: str, given: object, directory: str) -> list[list[Shown]]:
+        whole = self.shown(tool_name, given, directory)
+        if tool_name != "apply_patch" or not isinstance(given, Mapping):
+            return [[whole]]
+        files: dict[str, PatchedFile] = {}
+        for each in patched_files(given):
+            files.setdefault(absolute(each.path, directory), each)
+        is_part, parts = len(files) > 1, []
+        for path, file in files.items():
+            text = {"new_string": file.text} if is_part else {}
+            edit = Shown(whole.name, {**whole.arguments, "file_path": path, **text}, is_part)
+            write = Shown("Write", {"file_path": path, "content": file.content}, is_part)
+            parts.append([write, edit] if file.is_new else [edit])
+        return parts or [[whole]]
 
 
-def shown_parts(tool_name: str, given: object, directory: str) -> list[list[Shown]]:
-    """The calls that a patch is there, one for each file: a new file could be written, or edited. Empty for others."""
-    if tool_name != "apply_patch" or not isinstance(given, Mapping):
-        return []
-    whole = shown_call(tool_name, given, directory)
-    files: dict[str, PatchedFile] = {}
-    for each in patched_files(given):
-        files.setdefault(absolute(each.path, directory), each)
-    is_part, parts = len(files) > 1, []
-    for path, file in files.items():
-        text = {"new_string": file.text} if is_part else {}
-        edit = Shown(whole.name, {**whole.arguments, "file_path": path, **text}, is_part)
-        write = Shown("Write", {"file_path": path, "content": file.content}, is_part)
-        parts.append([write, edit] if file.is_new else [edit])
-    return parts or [[whole]]
-
+TOOLS: Final = ClaudeTools(_TOOLS, viewed=())
 
 # Results.
 

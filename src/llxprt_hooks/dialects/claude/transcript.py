@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from llxprt_hooks._support.stamps import timestamp
-from llxprt_hooks.dialects.claude.tools import shown_call
+from llxprt_hooks.dialects.claude.tools import TOOLS
 
 _VERSION: Final = "2.1.285"
 
@@ -29,7 +29,7 @@ class Transcript:
     def call(
         self, call_id: str, tool: str, arguments: object, usage: Mapping[str, int] | None = None
     ) -> dict[str, Any]:
-        shown = shown_call(tool, arguments, self._directory)
+        shown = TOOLS.shown(tool, arguments, self._directory)
         block = {"type": "tool_use", "id": call_id, "name": shown.name, "input": shown.arguments}
         return self._line("assistant", [block], usage)
 
