@@ -208,8 +208,8 @@ class Config:
         """
         _check_profile(profile)
         required = required_hooks(require)
-        watched = SettingsWatch(project_dir) if watch else None
         spoken = known_dialects(dialects), tuple(plugins)
+        watched = SettingsWatch(project_dir, *spoken) if watch else None
         settings = load_settings(project_dir, profile=profile, dialects=spoken[0], plugins=spoken[1])
         if strict:
             settings.require_readable(*Level)

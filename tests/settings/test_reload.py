@@ -376,6 +376,27 @@ def test_an_extension_that_is_installed_takes_effect_by_itself(project: Project,
     until(lambda: content(hooks) == "x")
 
 
+@pytest.mark.parametrize("asked", ["by the program", "by settings"])
+def test_files_of_other_agents_take_effect_by_themselves(
+    project: Project, warned: Callable[[str], None], asked: str
+) -> None:
+    def guard(text: str) -> Any:
+        return {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": f"echo {text} >&2; exit 2"}]}]}}
+
+    file = project.home / ".copilot/hooks/guard.json"
+    wanted = {"hooksConfig": {"dialects": ["copilot"]}} if asked == "by settings" else {}
+    project.put("user", {"enableHooks": True, **wanted})
+    project.write(file, guard("first"))
+    hooks = Hooks.load(project.root, watch=True, dialects=() if wanted else ("copilot",))
+    assert content(hooks) == "first"
+
+    project.write(file, guard("second"))
+    until(lambda: content(hooks) == "second")
+    file.unlink()
+    warned("guard.json was deleted; its hooks stay in use")
+    assert content(hooks) == "second"
+
+
 def test_the_thread_survives_whatever_a_reload_raises(project: Project, warned: Callable[[str], None]) -> None:
     class Failing:
         def reload(self) -> None:

@@ -1,4 +1,4 @@
-"""Reloads a configuration when a settings file, an extension or the user's approvals change.
+"""Reloads a configuration when a settings file, also another agent's, an extension or the user's approvals change.
 
 One thread per configuration compares size and time of a few files once a second, and ends with the configuration.
 """
@@ -10,14 +10,17 @@ import weakref
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks.settings.definitions import dialect_of
 from llxprt_hooks.settings.extensions import MANIFESTS
+from llxprt_hooks.settings.foreign import DIALECTS
 from llxprt_hooks.settings.levels import SYSTEM_SETTINGS, Level, absolute_project, extensions_folder, settings_file
+from llxprt_hooks.settings.load import asked_dialects
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.settings.trust.store import TrustStore
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 log = debug_logger("settings")
@@ -37,8 +40,18 @@ class Reloadable(Protocol):
 class SettingsWatch:
     """The state of all files that a project's configuration is read from. Create it before they are read."""
 
-    def __init__(self, project_dir: str | os.PathLike[str]) -> None:
+    def __init__(
+        self,
+        project_dir: str | os.PathLike[str],
+        dialects: Iterable[str] = (),
+        plugins: Iterable[str | os.PathLike[str]] = (),
+    ) -> None:
         self._project = absolute_project(project_dir)
+        self._plugins = [absolute_project(each) for each in plugins]
+        self._requested = tuple(dialects) or tuple(DIALECTS)[: bool(self._plugins)]
+        self._dialects = self._used_dialects()
+        self._settings_files: dict[Path, None] = {}
+        """Those that have been found: the file of a folder that is deleted is not found again."""
         self._seen = self._stamps()
         # Not an Event: the garbage collector may end the watch in the very thread that is beginning to wait for it.
         self._end = threading.Lock()
@@ -56,11 +69,12 @@ class SettingsWatch:
             config = reference()
             if self._seen != before and config is not None:
                 self._reload(config, before)
+                self._dialects = self._used_dialects()
             del config
 
     def _reload(self, config: Reloadable, before: dict[Path, _Stamp]) -> None:
         # A deleted file must not disable a guard in a running agent; a reload by hand does.
-        gone = [file for file in self._settings_files() if before.get(file) and not self._seen[file]]
+        gone = [file for file in self._settings_files if before.get(file) and not self._seen[file]]
         if gone:
             log.warning("%s was deleted; its hooks stay in use until a reload", ", ".join(map(str, gone)))
             return
@@ -76,7 +90,8 @@ class SettingsWatch:
         return {file: _stamp(file) for file in self._files()}
 
     def _files(self) -> Iterator[Path]:
-        yield from self._settings_files()
+        self._settings_files.update(dict.fromkeys(self._find_settings_files()))
+        yield from self._settings_files
         yield TrustStore.of(self._project).file
         if extensions := extensions_folder(self._project):
             yield extensions
@@ -84,9 +99,14 @@ class SettingsWatch:
                 yield folder / "hooks" / "hooks.json"
                 yield from (folder / manifest for manifest in MANIFESTS)
 
-    def _settings_files(self) -> list[Path]:
-        files = [file for level in Level if (file := settings_file(level, self._project))]
-        return [*files, SYSTEM_SETTINGS]
+    def _find_settings_files(self) -> Iterator[Path]:
+        yield from (file for level in Level if (file := settings_file(level, self._project)))
+        yield SYSTEM_SETTINGS
+        for dialect in map(dialect_of, self._dialects):
+            yield from (each.file for each in (*dialect.files(self._project), *map(dialect.plugin, self._plugins)))
+
+    def _used_dialects(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self._requested, *asked_dialects(self._project))))
 
 
 def _stamp(file: Path) -> _Stamp:
