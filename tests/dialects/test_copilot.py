@@ -255,6 +255,7 @@ async def test_a_new_file_in_the_folder_needs_approval(foreign: ForeignProject) 
         ("sessionStart", {"type": "prompt", "prompt": "hi"}, "hooks of type prompt run only in", "prompt: hi"),
         ("preToolUse", {"type": "http", "url": "https://x"}, "and the call goes ahead", "http: https://x"),
         ("preToolUse", {"powershell": "x"}, "it has no command", None),
+        ("preToolUse", {"bash": "x", "matcher": "("}, "so this hook never runs", "x"),
     ],
 )
 def test_what_cannot_be_honored_is_said(event: str, entry: dict[str, Any], words: str, command: str | None) -> None:

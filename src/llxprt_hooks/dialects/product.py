@@ -434,6 +434,9 @@ class Reader(ProblemReader):
         matcher, own, sequential = group.matcher, node.at("matcher"), group.node.at("sequential")
         if matcher is None and own is not None and isinstance(own.scalar, str):
             matcher = own.scalar
+        event = product.events[group.event]
+        if event.native.spec.matched_field and isinstance(product.match(group.event, matcher), InvalidMatcher):
+            self.report(f"`matcher` {matcher!r} is not a valid regular expression, so this hook never runs")
         foreign = ProductHook(
             product,
             handler.command,
@@ -447,7 +450,6 @@ class Reader(ProblemReader):
             handler.rule,
             is_remote=config.type == "http",
         )
-        event = product.events[group.event]
         yield HookDefinition(
             structs.replace(
                 config, acts=True, fail_closed=is_closed, answers_question=event.is_question, foreign=foreign

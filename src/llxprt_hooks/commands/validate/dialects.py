@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.commands.validate.diagnostic import Diagnostic
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.settings.foreign_files import ForeignFile
     from llxprt_hooks.settings.trust.status import TrustStatus
 
-_DISCARDED: Final = "discarded"
+_MISTAKE: Final = re.compile("discarded|.*(?:: expected|not a valid)")
+"""A message about something that the other agent cannot use either."""
 _FIXES: Final = {
     Rule.SYNTAX: "Correct the file. The other agent cannot read it either.",
     Rule.MISSPELT_KEY: "Correct the key, or remove it.",
@@ -66,7 +68,7 @@ def _found(file: ForeignFile, dialect: str, trust: TrustStatus) -> Iterator[tupl
 
 
 def _rule(problem: Problem) -> Rule:
-    if problem.message.startswith(_DISCARDED):
+    if _MISTAKE.match(problem.message):
         return Rule.DIALECT_MISTAKE
     return Rule.MISSPELT_KEY if "did you mean" in problem.message else Rule.DIALECT_GAP
 

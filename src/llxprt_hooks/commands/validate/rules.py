@@ -54,7 +54,7 @@ class Rule(Enum):
     )
     NOT_TRUSTED = _hint("Until you approve these hooks, they don't run: opening a project must not run its code.")
     TRUST_STORE = _warning("Without the list of approvals, the hooks of all projects are skipped.")
-    DIALECT_MISTAKE = _error("The other agent would not run this either: it is ignored, and blocks nothing.")
+    DIALECT_MISTAKE = _error("The other agent cannot use this either: it is ignored, and blocks nothing.")
     DIALECT_GAP = _warning("The other agent honors this, and its hooks run here without it.")
     UNREAD_FILE = _hint("Hooks in this file never run.")
     EXTENSION_WITHOUT_MANIFEST = _error("A folder without a manifest is not an extension; its hooks never run.")
