@@ -12,7 +12,6 @@ from llxprt_hooks.core.engine.registry import HookRegistry
 from llxprt_hooks.settings import Level, Problem
 from llxprt_hooks.settings.definitions import HookDefinition, HookScope
 from llxprt_hooks.settings.load import Settings, skipped_hooks, unapproved_hooks
-from llxprt_hooks.settings.matcher import is_invalid
 from llxprt_hooks.settings.trust.notices import why_off
 from llxprt_hooks.settings.trust.status import TrustState
 
@@ -52,11 +51,11 @@ class Item:
         return self.definition.config.identity
 
     @property
-    def unmatched(self) -> str:
+    def unusable(self) -> str:
         """Why it never runs, whatever the tool; empty if it may."""
-        group = self.definition
-        invalid = not group.matches_all and is_invalid(group.event_name, group.matcher)
-        return "its matcher is not a valid regular expression" if invalid else ""
+        if self.definition.has_invalid_matcher:
+            return "its matcher is not a valid regular expression"
+        return self.definition.config.executor.unsupported
 
     @property
     def approved(self) -> bool:
@@ -114,14 +113,14 @@ class Inventory:
 
     def runs(self, item: Item) -> bool:
         """Return whether a hook runs when its matcher matches."""
-        return self.hooks_enabled and item.enabled and item.approved and not item.skipped and not item.unmatched
+        return self.hooks_enabled and item.enabled and item.approved and not item.skipped and not item.unusable
 
     def state(self, item: Item) -> str:
         """Return ``enabled``, and whether the hook only observes; or why it does not run."""
         obstacles = ["disabled"] * (not item.enabled)
         if item.trust and not item.approved:
             obstacles.append(TRUST_WORDS[item.trust])
-        obstacles += filter(None, (item.skipped, item.unmatched))
+        obstacles += filter(None, (item.skipped, item.unusable))
         if not obstacles and not self.hooks_enabled:
             return "hooks are off"
         usual = "enabled, only observes" if item.definition.config.observe else "enabled"

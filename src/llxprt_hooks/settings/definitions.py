@@ -28,7 +28,7 @@ from llxprt_hooks.settings.hook_entries import (
     where_words,
 )
 from llxprt_hooks.settings.jsonc import Kind, Member, Node, node_of
-from llxprt_hooks.settings.matcher import Matches, compile_matcher, is_invalid
+from llxprt_hooks.settings.matcher import InvalidMatcher, Matches, compile_matcher, is_invalid
 from llxprt_hooks.settings.problem import MAX_PROBLEMS, Problem, first_problems
 from llxprt_hooks.settings.schema import (
     DEFAULT_TIMEOUT,
@@ -205,6 +205,11 @@ class HookDefinition(msgspec.Struct, frozen=True):
     """How the matcher is compared: by the rules of the dialect that the settings are written in."""
     path: Steps = ()
     """The way to the entry in its file, if that is not the native one."""
+
+    @property
+    def has_invalid_matcher(self) -> bool:
+        """Whether the matcher is not a valid regular expression, so that the hook is for almost nothing."""
+        return not self.matches_all and isinstance(self.matching(self.event_name, self.matcher), InvalidMatcher)
 
     @property
     def where(self) -> str:

@@ -15,7 +15,6 @@ from llxprt_hooks.core.engine.planner import HookPlanner, PlannedHook, Skip
 from llxprt_hooks.core.engine.registry import HookRegistry, RegistryConfig
 from llxprt_hooks.events import HookEventName, UnknownEventError
 from llxprt_hooks.settings.load import Settings, skipped_hooks, unapproved_hooks
-from llxprt_hooks.settings.matcher import is_invalid
 from llxprt_hooks.settings.problem import SettingsError
 from llxprt_hooks.settings.trust.notices import NOT_TRUSTED_REASONS, why_off
 from llxprt_hooks.settings.trust.status import TrustState
@@ -140,7 +139,7 @@ def _obstacle(hook: PlannedHook, settings: Settings) -> str | None:
         return why_off(settings) or hook.why
     if hook.skip is not None:
         return hook.why
-    if not definition.matches_all and is_invalid(definition.event_name, definition.matcher):
+    if definition.has_invalid_matcher:
         return f"its matcher {definition.matcher!r} is not a valid regular expression, so it matches almost nothing"
     if config.observe:
         return 'it only observes (`"mode": "observe"`)'

@@ -63,7 +63,7 @@ class HookRegistryEntry(msgspec.Struct):
         if matches is None:
             matcher = None if self.definition.matches_all else self.definition.matcher
             matches = self._matches = self.definition.matching(self.definition.event_name, matcher)
-            if isinstance(matches, InvalidMatcher):
+            if isinstance(matches, InvalidMatcher) and not self.definition.path:  # its dialect has reported it
                 self._warn_of_invalid_matcher()
         return matches(subject)
 

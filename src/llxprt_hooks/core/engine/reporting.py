@@ -115,6 +115,8 @@ def _what_happened(event_name: HookEventName, result: HookExecutionResult, *, go
         return f"{error_sentence} The answer ends with it{_why_blocked(result)}"
     if not result.spec.can_block or not goes_ahead:
         return f"{error_sentence} It counts as not run"
+    if config.foreign is not None:
+        return f"{error_sentence} The call goes ahead"
     key = "fail_closed=True" if config.executor.fields is None else '"failClosed": true'
     if result.exit_code == 1 and TRACEBACK not in result.stderr:  # 2 was probably meant
         to_block = f"To block, exit with 2. To block whenever the hook fails, set {key}"
