@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from llxprt_hooks import Hooks
 from llxprt_hooks.agent.tools.protection import ProtectedFiles
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.definitions import HookSet, dialect_of, read_definitions
@@ -284,3 +285,13 @@ def test_names_can_be_translated_back() -> None:
         {"file_path": "a", "new_string": "b"},
     )
     assert call.fields["tool_response"]["error"]
+
+
+async def test_hooks_of_a_plugin_get_the_folder_under_all_its_names(foreign: ForeignProject) -> None:
+    plugin = foreign.write("plugin/hooks.json", _settings("preToolUse", "env > plugin.env")).parent
+    await Hooks.load(foreign.root, dialects=(DIALECT,), plugins=(plugin,)).run_tool("write_file", {}, lambda _: "")
+
+    variables = dict(line.split("=", 1) for line in (foreign.root / "plugin.env").read_text().splitlines())
+    names = ("PLUGIN_ROOT", "COPILOT_PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT")
+    assert [variables.get(name) for name in names] == [str(plugin)] * 3
+    assert variables["COPILOT_PLUGIN_DATA"]

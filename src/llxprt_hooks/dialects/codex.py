@@ -29,8 +29,6 @@ from llxprt_hooks.dialects.tools import SHELL, SUBAGENT, WRITERS, Shown, Tool, T
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.foreign import DialectFile, ReadFile
 from llxprt_hooks.settings.levels import Level
-from llxprt_hooks.settings.matcher import InvalidMatcher, Matches, is_for_all
-from llxprt_hooks.settings.search import searching
 
 if TYPE_CHECKING:
     from llxprt_hooks.dialects.product import Reader, Spoken
@@ -45,11 +43,9 @@ _SECONDS: Final[Mapping[str, float]] = {"SessionEnd": 1}
 """How long hooks may take that do not say; of other events, 600 seconds."""
 _MOST_SECONDS: Final = {"SessionEnd": 3}
 _USUAL_SECONDS: Final = 600
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_|]*")
 _PATCH: Final = "apply_patch"
 _EDITS: Final = ("Edit", "Write")
 """What matchers may call it, too."""
-_MODES: Final[Mapping[str, str]] = {"auto_edit": "acceptEdits", "yolo": "bypassPermissions"}
 _TEXT_EVENTS: Final = ("SessionStart", "UserPromptSubmit")
 """The events at which plain text is context for the model."""
 _JSON_EVENTS: Final = ("Stop", "SubagentStop")
@@ -102,6 +98,7 @@ class Codex(Product):
     other_events = ("PermissionRequest", "PostCompact", "SubagentStart", "Interrupt")
     elsewhere: ClassVar[Mapping[str, str]] = {"prompt": "prompt", "agent": "prompt", "mcp_tool": "tool"}
     absent = ("state",)
+    plain = re.compile(r"[A-Za-z0-9_|]*")
     words: ClassVar[Mapping[HookEventName, Mapping[str, str]]] = {
         HookEventName.SESSION_START: {"compress": "compact"},
         HookEventName.SESSION_END: {"exit": "other"},
@@ -143,13 +140,6 @@ class Codex(Product):
         background = hook.get("async") is True
         return NO_COMMAND if command is None else Handler(command, milliseconds, background=background)
 
-    def match(self, event: str, matcher: str | None) -> Matches:
-        if matcher is None or is_for_all(matcher):
-            return lambda name: True
-        if _PLAIN.fullmatch(matcher):
-            return set(matcher.split("|")).__contains__
-        return searching(matcher) or InvalidMatcher(matcher)
-
     def shown(self, spoken: Spoken) -> Shown:
         """The call: of the shell its command, of a tool that writes files a patch."""
         given = spoken.get("tool_input")
@@ -184,12 +174,9 @@ class Codex(Product):
             "cwd": spoken.directory,
             "hook_event_name": event,
             "model": "",
-            **({} if event == "PreCompact" else {"permission_mode": self._mode(spoken)}),
+            **({} if event == "PreCompact" else {"permission_mode": spoken.permission_mode}),
             **dict(self._own_fields(spoken)),
         }
-
-    def _mode(self, spoken: Spoken) -> str:
-        return _MODES.get(spoken.situation.approval_mode, "default")
 
     def _own_fields(self, spoken: Spoken) -> Iterator[tuple[str, Any]]:
         event = spoken.event

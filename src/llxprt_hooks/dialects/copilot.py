@@ -31,7 +31,7 @@ from llxprt_hooks.dialects.replies import BLOCK, Reply, code_words, json_object,
 from llxprt_hooks.dialects.tools import SHELL, SUBAGENT, Tool, ToolTable
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.foreign import DialectFile, ReadFile
-from llxprt_hooks.settings.levels import Level
+from llxprt_hooks.settings.levels import Level, home_folder
 from llxprt_hooks.settings.matcher import InvalidMatcher, Matches
 from llxprt_hooks.settings.search import searching
 
@@ -156,7 +156,8 @@ class Copilot(Product):
 
     def plugin(self, folder: Path) -> DialectFile:
         file = next((file for file in (folder / "hooks.json",) if file.exists()), folder / "hooks" / "hooks.json")
-        variables = dict.fromkeys(("COPILOT_PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT"), str(folder))
+        variables = dict.fromkeys(("PLUGIN_ROOT", "COPILOT_PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT"), str(folder))
+        variables["COPILOT_PLUGIN_DATA"] = str(home_folder() / _FOLDER / "plugin-data" / folder.name)
         return DialectFile(file, Level.USER, variables, is_plugin=True)
 
     def read_file(self, document: Document) -> ReadFile:

@@ -6,6 +6,7 @@ A dialect is a subclass of ``Product`` with its tables, its payloads, and what a
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 NO_COMMAND: Final = "it has no command"
 _MAX_MILLISECONDS: Final = 1e12
+_MODES: Final[Mapping[str, str]] = {"auto_edit": "acceptEdits", "yolo": "bypassPermissions"}
 _FAILED: Final = {"llmContent": "it failed", "returnDisplay": "", "metadata": {}, "error": {"message": "it failed"}}
 
 
@@ -137,6 +139,11 @@ class Spoken(NamedTuple):
     @property
     def agent_type(self) -> str:
         return _agent_type(self.hook_input)
+
+    @property
+    def permission_mode(self) -> str:
+        """The program's approval mode, in Claude Code's words, which others use, too."""
+        return _MODES.get(self.situation.approval_mode, "default")
 
     @property
     def word(self) -> Any:
@@ -287,6 +294,8 @@ class Product(ABC):
     """The type of a hook that has none."""
     elsewhere: ClassVar[Mapping[str, str]] = {}
     """The types that need the product, each with the field that describes such a hook."""
+    plain: ClassVar[re.Pattern[str] | None] = None
+    """The letters of matchers that are lists of names."""
     group_keys: ClassVar[Sequence[str]] = ()
     hook_keys: ClassVar[Sequence[str]] = ()
     """The keys that are read. One that resembles them is probably misspelled; it ignores all others, and so do we."""
@@ -322,9 +331,11 @@ class Product(ABC):
         return True
 
     def match(self, event: str, matcher: str | None) -> Matches:
-        """The test of a matcher: a regular expression that is searched."""
-        if is_for_all(matcher) or matcher is None:
+        """The test of a matcher: names that are compared exactly, or a regular expression that is searched."""
+        if matcher is None or is_for_all(matcher.strip()):
             return any_tool
+        if self.plain is not None and self.plain.fullmatch(matcher):
+            return {name.strip() for name in re.split(r"[|,]", matcher)}.__contains__
         return searching(matcher) or InvalidMatcher(matcher)
 
     def is_for(self, hook: ProductHook, hook_input: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from llxprt_hooks.dialects.claude.answers import BLOCKING_EVENTS, read
 from llxprt_hooks.dialects.claude.payload import payload
-from llxprt_hooks.dialects.claude.rules import holds, matching_name
+from llxprt_hooks.dialects.claude.rules import holds
 from llxprt_hooks.dialects.claude.tools import TOOLS
 from llxprt_hooks.dialects.product import (
     NO_COMMAND,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from llxprt_hooks.process import Completed
     from llxprt_hooks.settings.document import Document
     from llxprt_hooks.settings.foreign import Answer
-    from llxprt_hooks.settings.matcher import Matches
 
 _FOLDER: Final = ".claude"
 _PLACEHOLDER: Final = re.compile(r"\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT|CLAUDE_PLUGIN_DATA)\}")
@@ -76,6 +75,7 @@ class Claude(Product):
         HookEventName.NOTIFICATION: {"ToolPermission": "permission_prompt"},
     }
     tools = TOOLS
+    plain = re.compile(r"[A-Za-z0-9_ ,|-]*")
     types = ("command", "http")
     elsewhere: ClassVar[Mapping[str, str]] = {"prompt": "prompt", "agent": "prompt", "mcp_tool": "tool"}
     group_keys = ("matcher", "hooks")
@@ -131,9 +131,6 @@ class Claude(Product):
 
     def is_closed(self, event: str, hook: Mapping[str, Any]) -> bool:
         return hook.get("onFailure") == "block" and event in _CLOSED_EVENTS and not _is_background(hook)
-
-    def match(self, event: str, matcher: str | None) -> Matches:
-        return matching_name(matcher)
 
     def holds(self, hook: ProductHook, call: Shown, directory: str) -> bool:
         return hook.rule is None or holds(hook.rule, call.name, call.arguments, directory)

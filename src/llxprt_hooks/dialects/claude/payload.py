@@ -11,7 +11,6 @@ from llxprt_hooks.dialects.claude.tools import shown_response
 if TYPE_CHECKING:
     from llxprt_hooks.dialects.product import Spoken
 
-_MODES: Final[Mapping[str, str]] = {"auto_edit": "acceptEdits", "yolo": "bypassPermissions"}
 _TOOL_EVENTS: Final = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionRequest")
 _EVENTS_WITH_MODE: Final = (*_TOOL_EVENTS, "UserPromptSubmit", "Stop", "SubagentStop")
 
@@ -26,7 +25,7 @@ def payload(spoken: Spoken) -> Mapping[str, Any]:
     if situation.prompt_id:
         fields["prompt_id"] = situation.prompt_id
     if event in _EVENTS_WITH_MODE:
-        fields["permission_mode"] = _MODES.get(situation.approval_mode, "default")
+        fields["permission_mode"] = spoken.permission_mode
     own = _tool_fields(spoken) if event in _TOOL_EVENTS else _event_fields(spoken)
     return {**fields, "hook_event_name": event, **own}
 

@@ -1,4 +1,4 @@
-"""Which calls a hook of Claude Code is for: matchers, and the permission rule in ``if``.
+"""Which calls a hook of Claude Code is for: the permission rule in ``if``.
 
 A rule that cannot be compared for certain holds: a hook that runs once too often does no harm, a missing one does.
 """
@@ -11,20 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from llxprt_hooks.settings.levels import home_folder
-from llxprt_hooks.settings.matcher import InvalidMatcher, Matches
-from llxprt_hooks.settings.search import searching
-
-_PLAIN: Final = re.compile(r"[A-Za-z0-9_ ,|-]*")
-
-
-def matching_name(matcher: str | None) -> Matches:
-    """The test of a matcher, of a name that the product uses."""
-    if matcher is None or matcher.strip() in ("", "*"):
-        return lambda name: True
-    if _PLAIN.fullmatch(matcher):
-        return {name.strip() for name in re.split(r"[|,]", matcher)}.__contains__
-    return searching(matcher) or InvalidMatcher(matcher)
-
 
 _RULE: Final = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _COVERS: Final[Mapping[str, tuple[str, ...]]] = {
