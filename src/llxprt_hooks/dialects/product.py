@@ -209,15 +209,20 @@ class ProductHook(NamedTuple):
             return (self,) if self.rule is None else ()
         if row is not None and not row.by_name and not self.product.is_for(self, hook_input):
             return ()
-        tool, directory = str(hook_input.get("tool_name", "")), str(hook_input.get("cwd", ""))
-        found = self.product.tools.calls(tool, hook_input.get("tool_input"), directory)
-        is_compared = len(found) == len(found[0]) == 1 and found[0][0].is_part  # under other names of the tool
+        tool, directory, tools = (
+            str(hook_input.get("tool_name", "")),
+            str(hook_input.get("cwd", "")),
+            self.product.tools,
+        )
+        found = tools.calls(tool, hook_input.get("tool_input"), directory)
+        first = found[0][0]
+        # Matchers have been compared with the names of the tool; those of a part may be others.
+        is_compared = len(found) == len(found[0]) == 1 and (
+            first.is_part or tools.names_of(first.name) == tools.names(tool)
+        )
         has_names = self.event and row and row.by_name and not is_compared
         by_name = self.product.match(event, self.matcher) if has_names else any_tool
-        chosen = (
-            next((way for way in ways if any(map(by_name, self.product.tools.names_of(way.name)))), None)
-            for ways in found
-        )
+        chosen = (next((way for way in ways if any(map(by_name, tools.names_of(way.name)))), None) for ways in found)
         return [
             self._replace(call=call, number=number)
             for number, call in enumerate(chosen)
