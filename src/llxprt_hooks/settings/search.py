@@ -41,8 +41,15 @@ _LINE_ENDS: Final = "\n\r\u2028\u2029"
 _WORD: Final = re.compile(r"[A-Za-z0-9_]")
 
 
-def searching(pattern: str) -> Callable[[str], bool] | None:
+@lru_cache(maxsize=256)
+def _warn(pattern: str) -> None:
+    log.warning("the matcher `%s` cannot be compared in time, and counts as one that matches", pattern)
+
+
+def searching(pattern: str, too_complex: Callable[[str], object] = _warn) -> Callable[[str], bool] | None:
     """A test whether the expression matches anywhere in a text; None if it is not a valid expression.
+
+    ``too_complex`` is called if that would take too long, so that the answer is yes.
 
     >>> searching("^(a+)+$")("a" * 30 + "!")
     False
@@ -58,17 +65,15 @@ def searching(pattern: str) -> Callable[[str], bool] | None:
 
     def matches(text: str) -> bool:
         ways = alternatives * (len(text) + 1) ** (repeated + 1)
-        return find(text) is not None if ways <= _FEW else _search(pattern, text)
+        if ways <= _FEW:
+            return find(text) is not None
+        try:
+            return _is_found(pattern, text)
+        except (_TooComplexError, RecursionError):
+            too_complex(pattern)
+            return True
 
     return matches
-
-
-def _search(pattern: str, text: str) -> bool:
-    try:
-        return _is_found(pattern, text)
-    except (_TooComplexError, RecursionError):
-        log.warning("the matcher `%s` cannot be compared in time, and counts as one that matches", pattern)
-        return True
 
 
 def _is_found(pattern: str, text: str) -> bool:

@@ -144,6 +144,7 @@ CASES = {
     "no regular expression": ("matcher-invalid", group('"matcher": «"write_(file"»'), "backslash"),
     "an invalid pattern": ("matcher-invalid", group('"matcher": «"*_file"»'), "`_file$`"),
     "an inline flag": ("matcher-invalid", group('"matcher": «"(?i)write"»'), "lower case"),
+    "a repeated back-reference": ("matcher-too-complex", group(r'"matcher": «"^(\\w+)+_\\1$"»'), "back-reference"),
     "a file pattern": ("matcher-glob", group('"matcher": «"write_*"»'), "`^write_`"),
     "a tool in another case": ("matcher-matches-nothing", group('"matcher": «"Write_File"»'), "`write_file`"),
     "a misspelled tool": ("matcher-matches-nothing", group('"matcher": «"wirte_file"»'), "`write_file`"),

@@ -112,6 +112,9 @@ class Rule(Enum):
     MATCHER_GLOB = _warning(
         "A matcher is a regular expression, not a file pattern: `*` repeats the character before it."
     )
+    MATCHER_TOO_COMPLEX = _warning(
+        "What would take too long to compare counts as a match, so that no name can hang an agent: the hooks run."
+    )
     MATCHER_IGNORED = _warning("This event ignores matchers: the hooks run every time.")
     MATCHER_UNANCHORED = _hint("A matcher matches anywhere in a name.")
 

@@ -16,6 +16,7 @@ from llxprt_hooks.commands.validate.rules import Rule
 from llxprt_hooks.events import HookEventName, MatchKind
 from llxprt_hooks.settings.matcher import compile_matcher, is_for_all, trimmed
 from llxprt_hooks.settings.other_agents import CLAUDE_TOOLS
+from llxprt_hooks.settings.search import searching
 
 if TYPE_CHECKING:
     from llxprt_hooks.commands.validate.entries import FileGroup
@@ -121,6 +122,17 @@ def _error(text: str) -> str | None:
     except ValueError:  # a lone surrogate, which the engine reads as U+FFFD
         return None
     return None
+
+
+def _too_complex(matcher: _Matcher) -> Diagnostic | None:
+    found: list[str] = []
+    matches = searching(matcher.text, found.append)
+    name = None if matches is None else next((name for name in matcher.subjects if matches(name) and found), None)
+    if name is None:
+        return None
+    message = f"`{matcher.text}` cannot be compared with `{name}` in a bounded time, and counts as one that matches"
+    fix = "Write it without the back-reference, or do not repeat the group that it refers to."
+    return matcher.diagnostic(Rule.MATCHER_TOO_COMPLEX, message, fix)
 
 
 def _claude_tool(matcher: _Matcher) -> Diagnostic | None:
@@ -233,7 +245,7 @@ _Check = Callable[[_Matcher], Diagnostic | None]
 _CHECKS: Final[Mapping[MatchKind, tuple[_Check, ...]]] = {
     MatchKind.IGNORED: (_ignored,),
     MatchKind.EXACT: (_matches_no_value,),
-    MatchKind.SEARCHED: (_invalid, _claude_tool, _glob, _matches_no_tool, _unanchored),
+    MatchKind.SEARCHED: (_invalid, _too_complex, _claude_tool, _glob, _matches_no_tool, _unanchored),
 }
 
 
