@@ -9,6 +9,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -54,8 +55,8 @@ def append_line(descriptor: int, line: bytes) -> None:
 
 def make_private_folder(folder: Path) -> None:
     """Create a folder and its missing parents, accessible to the user only."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
-    for each in reversed(missing):
+    missing = takewhile(lambda each: not each.exists(), (folder, *folder.parents))
+    for each in reversed([*missing]):
         each.mkdir(mode=0o700, exist_ok=True)
 
 
