@@ -35,6 +35,8 @@ _LIFETIME: Final = 7 * 24 * 3600
 """Seconds without an event after which a session's folder is removed."""
 _CLEANING: Final = 24 * 3600
 """Seconds between two searches for such folders."""
+_TOUCHING: Final = 3600
+"""Seconds between two changes of a folder's time, which shows that its session still has events."""
 _MAX_USED: Final = 10_000
 """How many folders a process remembers to have used. One that it has forgotten stays when its session ends, until it is
 old."""
@@ -42,8 +44,8 @@ old."""
 _BOUNDARIES: Final = (HookEventName.SESSION_START, HookEventName.SESSION_END)
 _ANEW: Final = (SessionStartSource.STARTUP, SessionStartSource.CLEAR)
 
-_used: dict[str, None] = {}
-"""The folders that hooks of this process have had."""
+_used: dict[str, float] = {}
+"""The folders that hooks of this process have had, and when each was last touched."""
 _cleaned = -math.inf
 """When this process last removed old folders."""
 _other_root: ContextVar[Path | None] = ContextVar("llxprt_hooks_session_root", default=None)
@@ -68,13 +70,12 @@ def _root(home: str | None) -> Path:
 def open_folder(session_id: str) -> str | None:
     """Return the folder of a session, created if need be; None if that is impossible or others could write there."""
     folder = folder_of(session_id)
-    if folder in _used:
-        with suppress(OSError):  # somebody removed it
-            os.utime(folder)
-            return folder
+    now = time.monotonic()
+    if now - _used.get(folder, -math.inf) < _TOUCHING and os.path.isdir(folder):  # noqa: PTH112  # called before every hook
+        return folder
     try:
         try:
-            os.mkdir(folder, 0o700)  # noqa: PTH102  # called before every hook
+            os.mkdir(folder, 0o700)  # noqa: PTH102
         except FileExistsError:
             os.utime(folder)
         except FileNotFoundError:
@@ -89,9 +90,10 @@ def open_folder(session_id: str) -> str | None:
             _warn(objection)
             return None
         _remove_old_at_times(Path(folder).parent)
-        _used[folder] = None
-        while len(_used) > _MAX_USED:
-            _used.pop(next(iter(_used)), None)
+    _used.pop(folder, None)
+    _used[folder] = now
+    while len(_used) > _MAX_USED:
+        _used.pop(next(iter(_used)), None)
     return folder
 
 
