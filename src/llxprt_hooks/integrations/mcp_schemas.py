@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 log = debug_logger("integrations:mcp")
 
 _MAX_SHOWN: Final = 300
-_OPEN: Final = (
-    *("additionalProperties", "patternProperties", "unevaluatedProperties"),
-    *("allOf", "anyOf", "oneOf", "$ref", "if", "dependentSchemas"),
-)
-"""Words of a schema that declare arguments elsewhere than in ``properties``."""
 
 
 class DeclaredSchemas:
@@ -54,7 +49,7 @@ class DeclaredSchemas:
             self._warn(f"the {field} of `{tool_name}` cannot be used, so nothing is checked against it: {unusable}")
             return None
         if error is None:
-            return _undeclared(self._tools[tool_name].get(field), value) if field == "inputSchema" else None
+            return None
         place = f" (at `{error.json_path.removeprefix('$.')}`)" if error.path else ""
         return f"{shorten(error.message, _MAX_SHOWN)}{place}"
 
@@ -62,17 +57,6 @@ class DeclaredSchemas:
         if message not in self._warned:
             self._warned.add(message)
             log.warning("%s", shorten(message, _MAX_SHOWN))
-
-
-def _undeclared(schema: Any, arguments: Any) -> str | None:
-    """Return which arguments a tool does not declare, if it declares any and does not say that it takes others."""
-    declared = schema.get("properties") if isinstance(schema, Mapping) else None
-    if not isinstance(declared, Mapping) or not declared or not isinstance(arguments, Mapping):
-        return None
-    if any(word in schema for word in _OPEN):
-        return None
-    unknown = [name for name in arguments if name not in declared]
-    return f"{shorten(', '.join(map(repr, unknown)), _MAX_SHOWN)} is not declared" if unknown else None
 
 
 def _validator(schema: Any) -> Validator | None:
