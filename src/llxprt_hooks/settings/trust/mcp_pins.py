@@ -1,9 +1,9 @@
 """Which definitions of an MCP server the user approved, and which ones the server offered last.
 
-A definition is what a server says about itself to a model: a tool with its description and schemas, or the server's
-instructions. The proxy records what a server offers, ``llxprt-hooks trust --mcp NAME`` shows and approves it, and the
-proxy withholds whatever differs from what was approved. Approvals are in the same store as those of hooks, under the
-project and the name of the server.
+A definition is what a server says about itself to a model: a tool with its description and schemas, a prompt, a
+resource, or the server's instructions. The proxy records what a server offers, ``llxprt-hooks trust --mcp NAME`` shows
+and approves it, and the proxy withholds whatever differs from what was approved. Approvals are in the same store as
+those of hooks, under the project and the name of the server.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ SERVER: Final = "server"
 """The part that identifies the server. If it has changed, nothing of the server is approved."""
 INSTRUCTIONS: Final = "instructions"
 TOOL: Final = "tool "
-"""The part of a tool is this word and its name."""
+PROMPT: Final = "prompt "
+RESOURCE: Final = "resource "
+TEMPLATE: Final = "template "
+"""The part of a tool is this word and its name; that of a prompt, of a resource or of a template for resources too."""
+NEW: Final = "is new"
 
 _NOT_FOR_MODELS: Final = "_meta"
 _VERSION: Final = 1
@@ -63,7 +67,7 @@ class McpPins:
         if text is None:
             return "is too large or too deep to be shown, so it cannot be approved"
         if part not in self.approved:
-            return "is new"
+            return NEW
         return None if self.approved[part] == text_digest(text) else "has changed since it was approved"
 
     def offered(self) -> dict[str, Any] | Problem | None:

@@ -27,7 +27,7 @@ from llxprt_hooks.integrations.proxy.mcp.json_rpc import (
     params_of,
     read,
 )
-from llxprt_hooks.integrations.proxy.mcp.offers import INITIALIZE, LIST_CHANGED, Offers
+from llxprt_hooks.integrations.proxy.mcp.offers import INITIALIZE, Offers
 from llxprt_hooks.integrations.proxy.mcp.server import Link
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class GuardedConnection:
         async def checked(message: Message) -> object:
             answer: Message | None = None
             if self._offers.is_use(message):
-                answer = await self._offers.unselected(message)
+                answer = await self._offers.unavailable(message)
             elif message.get("method") != CALL:
                 return message if self._passes(message) else None
             elif self._calls.is_hooked(message):
@@ -176,8 +176,7 @@ class GuardedConnection:
 
     def is_awaited(self, line: bytes) -> bool:
         """Whether hooks are concerned with a message of the server."""
-        if self._server.pinned is not None and LIST_CHANGED in line:
-            self._link.call_soon(self._server.pinned.forget_tools)
+        self._offers.note_change(line)
         if not self._link.waiting and not self._server.guards_requests:
             return False
         head = head_of(line)
