@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -15,8 +15,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from llxprt_hooks import Config, deny
 from llxprt_hooks._support.http_server import Server, listen
-from llxprt_hooks.integrations.proxy.mcp.http import serving
+from llxprt_hooks.integrations.proxy.mcp.http import McpHttpProxy
 from llxprt_hooks.integrations.proxy.mcp.server import GuardedServer
+from llxprt_hooks.integrations.proxy.mcp.web import serving
 from llxprt_hooks.settings.trust.mcp_pins import McpPins
 
 if TYPE_CHECKING:
@@ -24,6 +25,103 @@ if TYPE_CHECKING:
 
 HEADERS = {"accept": "application/json, text/event-stream", "authorization": "Bearer t0ken"}
 TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("add", "guarded")]
+
+
+AT_ROOT = "/.well-known/oauth-protected-resource"
+ELSEWHERE = "/custom/metadata.json"
+
+
+class Protected:
+    """A server that asks for a token, and describes itself at some path as some resource."""
+
+    def __init__(self, at: str, resource: str) -> None:
+        self.at, self.resource = at, resource
+        self.paths: list[str] = []
+        self.url = ""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        request = Request(scope, receive)
+        self.paths.append(f"{request.method} {request.url.path}")
+        await self.answer(request.url.path)(scope, receive, send)
+
+    def answer(self, path: str) -> Response:
+        origin = self.url.removesuffix("/mcp")
+        if path == "/mcp":
+            challenge = f'Bearer error="invalid_token", resource_metadata="{origin}{self.at}", scope="a"'
+            return Response(status_code=401, headers={"www-authenticate": challenge})
+        if path == self.at:
+            described = {"resource": self.resource.replace("ORIGIN", origin), "authorization_servers": ["https://as"]}
+            return JSONResponse(described)
+        return Response(status_code=404)
+
+
+@pytest.mark.parametrize(
+    ("at", "resource", "keeps", "expected"),
+    [
+        (f"{AT_ROOT}/mcp", "ORIGIN/mcp", False, "PROXY/mcp"),
+        (AT_ROOT, "ORIGIN", False, "PROXY"),
+        (ELSEWHERE, "ORIGIN/", False, "PROXY/"),
+        (f"{AT_ROOT}/mcp", "ORIGIN/other", False, "ORIGIN/other"),
+        (f"{AT_ROOT}/mcp", "https://evil.example/mcp", False, "https://evil.example/mcp"),
+        (f"{AT_ROOT}/mcp", "ORIGIN/mcp", True, "ORIGIN/mcp"),
+    ],
+)
+def test_a_client_learns_where_to_get_a_token_for_the_url_that_it_uses(
+    at: str, resource: str, keeps: bool, expected: str
+) -> None:
+    async def run() -> None:
+        server = Protected(at, resource)
+        async with (
+            running(server) as server.url,
+            serving(
+                McpHttpProxy(
+                    GuardedServer(hooked(BeforeTool=before)), server.url, host="127.0.0.1", keep_resource=keeps
+                ),
+                host="127.0.0.1",
+                port=0,
+            ) as address,
+            httpx.AsyncClient() as client,
+        ):
+            own, origin = address.removesuffix("/mcp"), server.url.removesuffix("/mcp")
+            assert (await client.get(f"{own}{ELSEWHERE}")).status_code == 404, "nobody has named this path yet"
+            refused = await client.post(address, json=call("add"))
+            assert refused.status_code == 401
+            challenge = refused.headers["www-authenticate"]
+            assert challenge == f'Bearer error="invalid_token", resource_metadata="{own}{at}", scope="a"'
+            described = (await client.get(f"{own}{at}")).json()
+            named = expected.replace("PROXY", own).replace("ORIGIN", origin)
+            assert described == {"resource": named, "authorization_servers": ["https://as"]}
+
+    asyncio.run(run())
+
+
+def test_only_requests_for_tokens_pass_beside_the_server() -> None:
+    form, json_text = "application/x-www-form-urlencoded", "application/json"
+
+    async def run() -> None:
+        server = Protected(AT_ROOT, "ORIGIN")
+        async with (
+            running(server) as server.url,
+            proxy(server.url, GuardedServer(hooked(BeforeTool=before))) as address,
+            httpx.AsyncClient() as client,
+        ):
+            origin = address.removesuffix("/mcp")
+            for method, path, kind, content, passes in (
+                ("GET", "/authorize?state=1", "", b"", True),
+                ("POST", "/token", form, b"grant_type=a", True),
+                ("POST", "/register", json_text, b'{"client_name": "a"}', True),
+                ("POST", "/register", json_text, json.dumps(call("guarded")).encode(), False),
+                ("POST", "/register", json_text, json.dumps([call("guarded")]).encode(), False),
+                ("POST", "/token", json_text, json.dumps(call("guarded")).encode(), False),
+                ("POST", "/token", form, json.dumps(call("guarded")).encode(), False),
+                ("DELETE", "/token", form, b"", False),
+                ("GET", "/admin", "", b"", False),
+            ):
+                server.paths.clear()
+                await client.request(method, f"{origin}{path}", content=content, headers={"content-type": kind})
+                assert server.paths == ([f"{method} {path.partition('?')[0]}"] if passes else []), (method, path, kind)
+
+    asyncio.run(run())
 
 
 class Upstream:
@@ -86,6 +184,12 @@ async def running(application: Any) -> AsyncIterator[str]:
         listening.close()
 
 
+def proxy(url: str, guarded: GuardedServer, *, keep_resource: bool = False) -> AbstractAsyncContextManager[str]:
+    """Run the proxy before a URL."""
+    front = McpHttpProxy(guarded, url, host="127.0.0.1", keep_resource=keep_resource)
+    return serving(front, host="127.0.0.1", port=0)
+
+
 Post = Callable[..., Awaitable[httpx.Response]]
 
 
@@ -96,7 +200,9 @@ def between(use: Callable[[Post, Upstream], Awaitable[None]], config: Config, **
         upstream = Upstream()
         async with (
             running(upstream) as url,
-            serving(GuardedServer(config, **options), url, host="127.0.0.1", port=0) as address,
+            serving(
+                McpHttpProxy(GuardedServer(config, **options), url, host="127.0.0.1"), host="127.0.0.1", port=0
+            ) as address,
             httpx.AsyncClient(headers=HEADERS) as client,
         ):
 
@@ -219,7 +325,7 @@ def test_requests_of_other_sites_are_refused(headers: dict[str, str]) -> None:
 def test_a_server_that_cannot_be_reached(world: CliProject) -> None:
     async def run() -> None:
         async with (
-            serving(GuardedServer(hooked()), "http://127.0.0.1:9/mcp", host="127.0.0.1", port=0) as address,
+            proxy("http://127.0.0.1:9/mcp", GuardedServer(hooked())) as address,
             httpx.AsyncClient() as client,
         ):
             answer = await client.post(address, json=call("add"))

@@ -56,6 +56,7 @@ _CLIENTS = ("claude", "cursor", "vscode")
 @click.option("--no-check", is_flag=True, help="Do not check arguments and results against the server's schemas.")
 @click.option("--http", "address", metavar="HOST:PORT", help="Listen here for clients, instead of standard input.")
 @click.option("--upstream", metavar="URL", help="The server's URL, instead of a command. Needs --http.")
+@click.option("--keep-resource", is_flag=True, help="With --upstream: tokens are for the server's URL, not this one.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another name of this machine, for --http.")
 @click.option("--allow-insecure", is_flag=True, help="Allow an --upstream without encryption on another machine.")
 @click.option("--install", "client", type=click.Choice(_CLIENTS), help="Add the proxy to a client's configuration.")
@@ -77,6 +78,7 @@ def command(
     no_check: bool,
     address: str | None,
     upstream: str | None,
+    keep_resource: bool,
     hosts: tuple[str, ...],
     allow_insecure: bool,
     client: str | None,
@@ -153,7 +155,7 @@ def command(
         client_metadata=client_metadata,
     )
     if upstream is not None and address is not None:
-        return _serve(guarded, upstream, address, hosts)
+        return _serve(guarded, upstream, address, hosts, keep_resource=keep_resource)
     try:
         status = run_proxy(guarded, server)
     except OSError as error:
@@ -180,10 +182,11 @@ def _check_upstream(url: str, *, allow_insecure: bool) -> None:
         )
 
 
-def _serve(guarded: GuardedServer, upstream: str, address: str, hosts: tuple[str, ...]) -> int:
+def _serve(guarded: GuardedServer, upstream: str, address: str, hosts: tuple[str, ...], *, keep_resource: bool) -> int:
     """Run the proxy between clients and a server that are reached over HTTP, until a signal ends it."""
     try:
-        from llxprt_hooks.integrations.proxy.mcp.http import serving
+        from llxprt_hooks.integrations.proxy.mcp.http import McpHttpProxy
+        from llxprt_hooks.integrations.proxy.mcp.web import serving
     except ModuleNotFoundError as error:
         raise click.ClickException(missing_extra("the MCP proxy over HTTP", "model-proxy", error)) from error
     host, _, port = address.rpartition(":")
@@ -200,7 +203,8 @@ def _serve(guarded: GuardedServer, upstream: str, address: str, hosts: tuple[str
         ended = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, ended.set)
-        async with serving(guarded, upstream, host=host, port=int(port), allowed_hosts=hosts) as url:
+        front = McpHttpProxy(guarded, upstream, host=host, allowed_hosts=hosts, keep_resource=keep_resource)
+        async with serving(front, host=host, port=int(port)) as url:
             click.echo(url)
             sys.stdout.flush()
             await ended.wait()

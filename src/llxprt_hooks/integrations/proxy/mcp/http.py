@@ -1,8 +1,8 @@
 """The MCP proxy for servers that are reached over HTTP ("streamable HTTP"): the same guard, between a client and a URL.
 
 Each request of the client is an exchange. What it sends passes the guard, and so does each message of the server's
-answer, whether that is one JSON text or a stream of events. Headers pass unchanged in both directions, tokens among
-them; nothing of them is logged.
+answer, whether that is one JSON text or a stream of events. Headers pass in both directions, tokens among them; nothing
+of them is logged. Only where a server names itself as what tokens are for, the proxy is named instead.
 """
 
 from __future__ import annotations
@@ -10,51 +10,47 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import httpx
-from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
 
-from llxprt_hooks._support.http_server import (
-    LOOPBACK_NAMES,
-    Server,
-    host_name,
-    is_own_host,
-    is_own_origin,
-    listen,
-)
 from llxprt_hooks._support.json_codec import read_json, write_json
 from llxprt_hooks._support.logger import debug_logger
-from llxprt_hooks.core.executors.http import is_loopback
 from llxprt_hooks.integrations.proxy.mcp.guard import GuardedConnection
-from llxprt_hooks.integrations.proxy.mcp.json_rpc import head_of
+from llxprt_hooks.integrations.proxy.mcp.json_rpc import MAX_MESSAGE
+from llxprt_hooks.integrations.proxy.mcp.resource import ProtectedResource
+from llxprt_hooks.integrations.proxy.mcp.web import (
+    EVENTS,
+    JSON,
+    SESSION_HEADER,
+    Event,
+    Front,
+    Headers,
+    TooLargeError,
+    error,
+    events_of,
+    is_request,
+    plain,
+    streamed,
+)
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
+    from starlette.requests import Request
+    from starlette.responses import Response
 
     from llxprt_hooks.integrations.proxy.mcp.server import GuardedServer
 
 log = debug_logger("proxy")
 
-Headers = list[tuple[bytes, bytes]]
-
-SESSION_HEADER: Final = "mcp-session-id"
-_JSON, _EVENTS = "application/json", "text/event-stream"
-_WELL_KNOWN: Final = "/.well-known/"
-"""Below it, a server says how a client gets a token."""
-_MAX_BODY: Final = 64 * 1024**2
 _MAX_SESSIONS: Final = 10_000
 _CONNECT_SECONDS: Final = 30.0
-_GRACE_SECONDS: Final = 3
 _NOT_SENT: Final = frozenset(
     b"host origin expect content-length transfer-encoding accept-encoding connection keep-alive te trailer".split()
 )
 _NOT_RETURNED: Final = frozenset(b"content-length content-encoding transfer-encoding connection keep-alive".split())
-_REFUSED: Final = -32000
 _ACCEPTED: Final = 202
+_CHALLENGE: Final = b"www-authenticate"
 
 _exchange: ContextVar[_Exchange] = ContextVar("mcp_exchange")
 _fields: ContextVar[bytes] = ContextVar("mcp_event_fields", default=b"")
@@ -86,62 +82,65 @@ def _call(function: Callable[..., object], *arguments: object) -> None:
     function(*arguments)
 
 
-class McpHttpProxy:
-    """The proxy, as an ASGI application."""
+class McpHttpProxy(Front):
+    """The proxy before a URL."""
 
-    def __init__(self, guarded: GuardedServer, upstream: str, *, host: str, allowed_hosts: Iterable[str] = ()) -> None:
-        """``host`` is where it listens."""
+    def __init__(
+        self,
+        guarded: GuardedServer,
+        upstream: str,
+        *,
+        host: str,
+        allowed_hosts: Iterable[str] = (),
+        keep_resource: bool = False,
+    ) -> None:
+        """``host`` is where it listens. With ``keep_resource``, clients get tokens for the server's own URL."""
         self._guarded = guarded
         self._upstream = httpx.URL(upstream)
-        self._is_local = is_loopback(host)
-        self._names = {*LOOPBACK_NAMES, host.lower(), *(name.lower() for name in allowed_hosts)}
+        super().__init__(self._upstream.path, host=host, allowed_hosts=allowed_hosts)
+        self._resource = ProtectedResource(upstream, is_kept=keep_resource)
         self._connections: OrderedDict[str, GuardedConnection] = OrderedDict()
         # A tool may work for minutes, so only the connection has a timeout.
         self.client = httpx.AsyncClient(
             timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS), limits=httpx.Limits(max_connections=None)
         )
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        response = await self._answer(request)
-        await response(scope, receive, send)
+    async def close(self) -> None:
+        await self.client.aclose()
 
-    async def _answer(self, request: Request) -> Response:
-        if (problem := self._foreign(request)) is not None:
-            return _error(403, problem)
-        url = self._target(request)
-        if url is None:
-            return _error(404, f"not found; the server is at {self._upstream.path}")
-        content = bytearray()
-        async for chunk in request.stream():
-            content += chunk
-            if len(content) > _MAX_BODY:
-                return _error(413, "the message is too large to be checked")
-        if content and request.headers.get("content-encoding", "identity") != "identity":
-            return _error(415, "a compressed message cannot be checked")
-        exchange = _Exchange(self, request, url, self._connection(request))
+    async def answer(self, request: Request, content: bytes) -> Response:
+        path, query = request.url.path, request.scope["query_string"]
         try:
-            return await exchange.answer(bytes(content))
-        except httpx.TransportError as error:
-            return _error(502, f"cannot reach the MCP server: {str(error) or type(error).__name__}")
+            if path == self.path:
+                url = self._upstream.copy_with(query=query) if query else self._upstream
+                return await _Exchange(self, request, url, self._connection(request)).answer(content)
+            if self._resource.passes(request.method, path, request.headers.get("content-type", ""), content):
+                return await self._authorization(
+                    request, self._upstream.copy_with(path=path, query=query or None), content
+                )
+        except TooLargeError as large:
+            return error(502, f"the answer of the MCP server was not passed on: {large}")
+        except httpx.TransportError as failure:
+            return error(502, f"cannot reach the MCP server: {str(failure) or type(failure).__name__}")
+        return error(404, f"not found; the server is at {self.path}")
 
-    def _target(self, request: Request) -> httpx.URL | None:
-        """Return the address that a request is for; None if hooks would not see what is sent there."""
-        path = request.url.path
-        query = request.scope["query_string"]
-        if path == self._upstream.path:
-            return self._upstream.copy_with(query=query) if query else self._upstream
-        is_public = request.method == "GET" and path.startswith(_WELL_KNOWN)
-        return self._upstream.copy_with(path=path, query=query or None) if is_public else None
+    async def _authorization(self, request: Request, url: httpx.URL, content: bytes) -> Response:
+        """Pass on a request about getting a token."""
+        sent = self.client.build_request(request.method, url, headers=passed_on(request), content=content or None)
+        found = await self.client.send(sent, stream=True)
+        try:
+            body = self._resource.description(request.url.path, await _body(found), own_origin(request))
+        finally:
+            await found.aclose()
+        return plain(found.status_code, self.returned(found, request), body)
 
-    def _foreign(self, request: Request) -> str | None:
-        """Return what is wrong with a request that a web page of another site may have made."""
-        host, origin = request.headers.get("host", ""), request.headers.get("origin")
-        if not is_own_host(host, self._names, allow_addresses=not self._is_local):
-            return f"the host {host_name(host)!r} is not a name of this proxy"
-        if origin and not is_own_origin(origin, host, {*self._names, host_name(host)}):
-            return "requests of web pages of other sites are refused"
-        return None
+    def returned(self, response: httpx.Response, request: Request) -> Headers:
+        """Return the headers that the client gets."""
+        return [
+            (name, self._resource.challenge(value, own_origin(request)) if name.lower() == _CHALLENGE else value)
+            for name, value in response.headers.raw
+            if name.lower() not in _NOT_RETURNED
+        ]
 
     def _connection(self, request: Request) -> GuardedConnection:
         """Return what is known of a session. Without one, each request stands alone."""
@@ -159,28 +158,13 @@ class McpHttpProxy:
             self._connections.popitem(last=False)
 
 
-class _Event(NamedTuple):
-    fields: bytes
-    """Lines of the event before its data, or all of it if it has no message."""
-    message: bytes = b""
-
-    def encoded(self) -> bytes:
-        if not self.message:
-            return self.fields + b"\n"
-        lines = self.message.strip().split(b"\n")
-        return self.fields + b"".join(b"data: " + line + b"\n" for line in lines) + b"\n"
-
-
 class _Exchange:
     """A request of the client, all that is sent to the server because of it, and what comes back."""
 
     def __init__(self, proxy: McpHttpProxy, request: Request, url: httpx.URL, connection: GuardedConnection) -> None:
         self._proxy, self._request, self._url, self._connection = proxy, request, url, connection
-        self._headers: Headers = [
-            *((name, value) for name, value in request.headers.raw if name.lower() not in _NOT_SENT),
-            (b"accept-encoding", b"identity"),
-        ]
-        self._events: asyncio.Queue[_Event | None] = asyncio.Queue()
+        self._headers = passed_on(request)
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._head: httpx.Response | None = None
         """The server's answer to the request itself."""
@@ -198,22 +182,22 @@ class _Exchange:
             raise self._failure
         head = self._head
         status = 202 if head is None and first is None else 200 if head is None else head.status_code
-        headers = [] if head is None else _returned(head.headers.raw)
+        headers = [] if head is None else self._proxy.returned(head, self._request)
         if first is None:
-            return _response(status, headers, b"")
-        kind = _JSON if head is None else head.headers.get("content-type", "").partition(";")[0]
-        if kind == _EVENTS or (first.message and _is_request(first.message)):
-            return _streamed(self._encoded(first), status, headers)
+            return plain(status, headers, b"")
+        kind = JSON if head is None else head.headers.get("content-type", "").partition(";")[0]
+        if kind == EVENTS or (first.message and is_request(first.message)):
+            return streamed(self._encoded(first), status, headers)
         body = first.message or first.fields
         if content.lstrip().startswith(b"["):
             body = await self._joined(first)
         await self.close()
-        return _response(status, headers, body, None if head is not None else _JSON)
+        return plain(status, headers, body, None if head is not None else JSON)
 
-    async def _joined(self, first: _Event) -> bytes:
+    async def _joined(self, first: Event) -> bytes:
         """Return the answers to a batch: those of the server and those in its place."""
         answers: list[object] = []
-        event: _Event | None = first
+        event: Event | None = first
         while event is not None:
             found = read_json(event.message) if event.message else []
             answers += found if isinstance(found, list) else [found]
@@ -222,7 +206,7 @@ class _Exchange:
 
     def deliver(self, fields: bytes, message: bytes) -> None:
         """Send a message to the client."""
-        self._events.put_nowait(_Event(fields, message))
+        self._events.put_nowait(Event(fields, message))
 
     def forward(self, content: bytes) -> None:
         """Send something to the server; what it answers passes the guard."""
@@ -233,33 +217,33 @@ class _Exchange:
         request = self._proxy.client.build_request(method, self._url, headers=headers, content=content or None)
         try:
             response = await self._proxy.client.send(request, stream=True)
-        except httpx.TransportError as error:
-            self._failure = error
+        except httpx.TransportError as failure:
+            self._failure = failure
             return
         try:
             if self._head is None or response.status_code != _ACCEPTED:
                 self._head = response
             if session := response.headers.get(SESSION_HEADER):
                 self._proxy.remember(session, self._connection)
-            await self._pass_on(response, response.aiter_bytes())
-        except httpx.TransportError as error:  # the stream ends; a client that can, resumes it
-            log.warning("the answer of the MCP server is incomplete: %s", str(error) or type(error).__name__)
+            await self._pass_on(response)
+        except httpx.TransportError as failure:  # the stream ends; a client that can, resumes it
+            log.warning("the answer of the MCP server is incomplete: %s", str(failure) or type(failure).__name__)
         finally:
             await response.aclose()
 
-    async def _pass_on(self, response: httpx.Response, chunks: AsyncIterator[bytes]) -> None:
+    async def _pass_on(self, response: httpx.Response) -> None:
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
-        if kind == _EVENTS:
-            async for event in _events(chunks):
+        if kind == EVENTS:
+            async for event in events_of(response.aiter_bytes()):
                 self._receive(event)
             return
-        body = b"".join([chunk async for chunk in chunks])
-        if kind == _JSON and response.is_success and body.strip():
-            self._receive(_Event(b"", body))
+        body = await _body(response)
+        if kind == JSON and response.is_success and body.strip():
+            self._receive(Event(b"", body))
         elif body:
-            self._events.put_nowait(_Event(body))
+            self._events.put_nowait(Event(body))
 
-    def _receive(self, event: _Event) -> None:
+    def _receive(self, event: Event) -> None:
         if not event.message or not self._connection.is_awaited(event.message):
             self._events.put_nowait(event)
             return
@@ -280,16 +264,17 @@ class _Exchange:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._failure = error
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            self._failure = failure
+            log.warning("the answer of the MCP server is incomplete: %s", failure)
         self._end_if_idle()
 
     def _end_if_idle(self) -> None:
         if not self._tasks:
             self._events.put_nowait(None)
 
-    async def _encoded(self, first: _Event) -> AsyncIterator[bytes]:
-        event: _Event | None = first
+    async def _encoded(self, first: Event) -> AsyncIterator[bytes]:
+        event: Event | None = first
         try:
             while event is not None:
                 yield event.encoded()
@@ -305,75 +290,29 @@ class _Exchange:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _events(chunks: AsyncIterator[bytes]) -> AsyncIterator[_Event]:
-    """Yield the events of a stream."""
-    rest = b""
-    fields: list[bytes] = []
-    data: list[bytes] = []
-    async for chunk in chunks:
-        *lines, rest = (rest + chunk).replace(b"\r\n", b"\n").split(b"\n")
-        for line in lines:
-            if line.startswith(b"data:"):
-                data.append(line[5:].removeprefix(b" "))
-            elif line:
-                fields.append(line + b"\n")
-            else:
-                message = b"\n".join(data)
-                is_message = bool(message.strip())
-                blank = b"" if is_message or not data else b"data: \n"
-                yield _Event(b"".join(fields) + blank, message if is_message else b"")
-                fields, data = [], []
+def passed_on(request: Request) -> Headers:
+    """Return the headers of the client that the server gets."""
+    kept = [(name, value) for name, value in request.headers.raw if name.lower() not in _NOT_SENT]
+    return [*kept, (b"accept-encoding", b"identity")]
 
 
-def _is_request(message: bytes) -> bool:
-    head = head_of(message)
-    return head is not None and head.method is not None and not head.is_reply
+async def _body(response: httpx.Response) -> bytes:
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > MAX_MESSAGE:
+            raise TooLargeError
+    return bytes(body)
+
+
+def own_origin(request: Request) -> str:
+    """Return the scheme, host and port at which the client reaches this proxy."""
+    return f"{request.url.scheme}://{request.headers['host']}"
 
 
 def _as_post(headers: Headers) -> Headers:
     """Return the headers of a request that is sent during another one."""
-    own = {b"content-type": _JSON.encode(), b"accept": f"{_JSON}, {_EVENTS}".encode()}
+    own = {b"content-type": JSON.encode(), b"accept": f"{JSON}, {EVENTS}".encode()}
     if any(name.lower() == b"content-type" for name, _ in headers):
         return headers
     return [*((name, value) for name, value in headers if name.lower() not in (*own, b"last-event-id")), *own.items()]
-
-
-def _returned(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
-    return [(name, value) for name, value in raw if name.lower() not in _NOT_RETURNED]
-
-
-def _response(status: int, headers: Headers, content: bytes, kind: str | None = None) -> Response:
-    response = Response(content, status, media_type=kind)
-    response.raw_headers = [*response.raw_headers, *headers]
-    return response
-
-
-def _streamed(content: AsyncIterator[bytes], status: int, headers: Headers) -> Response:
-    response = StreamingResponse(content, status, media_type=_EVENTS)
-    kept = [(name, value) for name, value in headers if name.lower() != b"content-type"]
-    response.raw_headers = [*response.raw_headers, *kept]
-    return response
-
-
-def _error(status: int, problem: str) -> Response:
-    error = {"code": _REFUSED, "message": f"llxprt-hooks: {problem}"}
-    return Response(write_json({"jsonrpc": "2.0", "id": None, "error": error}), status, media_type=_JSON)
-
-
-@asynccontextmanager
-async def serving(
-    guarded: GuardedServer, upstream: str, *, host: str, port: int, allowed_hosts: Iterable[str] = ()
-) -> AsyncIterator[str]:
-    """Run a proxy on this event loop; yields its URL. Raises ``OSError`` if it cannot listen."""
-    listening = listen(host, port)
-    proxy = McpHttpProxy(guarded, upstream, host=host, allowed_hosts=allowed_hosts)
-    server = Server(proxy, ws="none", date_header=False, timeout_graceful_shutdown=_GRACE_SECONDS)
-    task = asyncio.ensure_future(server.serve(sockets=[listening]))
-    address, number = listening.getsockname()[:2]
-    try:
-        yield f"http://{f'[{address}]' if ':' in address else address}:{number}{httpx.URL(upstream).path}"
-    finally:
-        server.should_exit = True
-        await task
-        listening.close()
-        await proxy.client.aclose()

@@ -21,6 +21,8 @@ Message = dict[str, Any]
 Key = tuple[str, Any]
 
 CALL: Final = "tools/call"
+MAX_MESSAGE: Final = 64 * 1024**2
+"""Bytes of a message that hooks can be asked about: more is refused, so that nobody fills the memory."""
 PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32602, -32603
 
 _UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)

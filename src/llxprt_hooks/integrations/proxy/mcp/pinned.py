@@ -90,7 +90,7 @@ class PinnedServer:
     def _objection(self, part: str) -> str | None:
         if (changed := self._objections.get(SERVER)) is not None and self._pins.approved:
             return f"belongs to a server whose name or address {changed}"
-        # Many servers list files, so a new resource is no event: what it contains is the server's in any case.
+        # Many servers list files, so a new resource is nothing unusual: what it contains is the server's in any case.
         unseen = None if part.startswith(RESOURCE) else _NOT_OFFERED
         objection = self._objections.get(part, unseen)
         return None if objection == NEW and part.startswith(RESOURCE) else objection
