@@ -32,6 +32,8 @@ def result_of(name: str, arguments: Any) -> dict[str, Any]:
             return {"task": {"taskId": "task-1", "status": "working"}}
         case "big":
             return text("x" * 10_000_000)
+        case "huge":
+            return text("x" * (1 << 26))
         case "progress":
             send({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}})
         case "sampling":  # a request of the server with the id of the call

@@ -446,6 +446,22 @@ def test_lines_in_pieces_and_huge_lines(project: Project, connect: Connections) 
     assert len(connection.text("big")) == 10_000_000
 
 
+def test_a_message_that_is_too_large_to_be_checked_is_dropped(project: Project, connect: Connections) -> None:
+    guard(project)
+    connection = connect()
+    connection.send(call("guarded", padding="x" * (1 << 26)))
+    assert "it is larger than 64 MiB" in connection.receive()["error"]["message"]
+    assert connection.text("free") == "ran free {}"
+    assert [message["params"]["name"] for message in connection.received_calls()] == ["free"]
+    connection.send(call("huge"))
+    assert connection.receive_bytes() == b"", "hooks might have been concerned with it"
+    assert "the server sent a message of more than 64 MiB" in connection.end()[1]
+
+
+def test_without_hooks_no_message_is_too_large(project: Project, connect: Connections) -> None:
+    assert len(connect().text("huge")) == 1 << 26
+
+
 def test_a_last_line_without_an_end_is_sent(project: Project, connect: Connections) -> None:
     guard(project)
     connection = connect()

@@ -19,6 +19,7 @@ from llxprt_hooks.integrations.proxy.mcp.calls import TAKEN, GuardedCalls
 from llxprt_hooks.integrations.proxy.mcp.json_rpc import (
     CALL,
     INVALID_REQUEST,
+    MAX_MESSAGE,
     NO_ID,
     PARSE_ERROR,
     Message,
@@ -106,6 +107,10 @@ class GuardedConnection:
             self._link.start(self._send_batch(message))
         else:
             self._handle(message, line)
+
+    def too_large(self) -> None:
+        """The client has sent a message that is larger than hooks can be asked about. It was dropped."""
+        self._refuse(None, INVALID_REQUEST, f"it is larger than {MAX_MESSAGE >> 20} MiB")
 
     def _refuse(self, message: Any, code: int, problem: str) -> None:
         """Answer a message that hooks cannot check: the server may read it, and run a tool that they have not seen."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import threading
@@ -60,20 +61,29 @@ class LinePipe:
                 action()
 
 
-def read_lines(descriptor: int) -> Iterator[bytes]:
-    """Yield complete lines with their ends; at the end of the input, also an incomplete one."""
+def read_lines(descriptor: int, limit: float = math.inf) -> Iterator[bytes | None]:
+    """Yield complete lines with their ends; at the end of the input, also an incomplete one.
+
+    A line of more than ``limit`` bytes is dropped as it arrives; None is in its place.
+    """
     parts: list[bytes] = []
+    size = 0.0
     while data := _read(descriptor):
         start = 0
-        while (end := data.find(b"\n", start) + 1) > 0:
-            parts.append(data[start:end])
-            yield b"".join(parts)
-            parts.clear()
-            start = end
-        if start < len(data):
-            parts.append(data[start:])
-    if parts:
-        yield b"".join(parts)
+        while start < len(data):
+            end = data.find(b"\n", start) + 1 or len(data)
+            part, start = data[start:end], end
+            size += len(part)
+            if size <= limit:
+                parts.append(part)
+            else:
+                parts.clear()
+            if part.endswith(b"\n"):
+                yield b"".join(parts) if size <= limit else None
+                parts.clear()
+                size = 0.0
+    if size:
+        yield b"".join(parts) if size <= limit else None
 
 
 def _read(descriptor: int) -> bytes:

@@ -9,9 +9,11 @@ it. The others are handled on the background event loop, where hooks run; that l
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.core import loops
 from llxprt_hooks.integrations.proxy.mcp.guard import GuardedConnection
+from llxprt_hooks.integrations.proxy.mcp.json_rpc import MAX_MESSAGE
 from llxprt_hooks.integrations.proxy.mcp.line_pipes import LinePipe, read_lines
 
 if TYPE_CHECKING:
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
 _DRAIN_SECONDS: Final = 2.0
 """How long the output of a server that has ended is read: a process that it left behind may hold it open."""
 _FLUSH_SECONDS: Final = 5.0
+_FLOOD: Final = (
+    f"llxprt-hooks: the server sent a message of more than {MAX_MESSAGE >> 20} MiB, which cannot be checked, "
+    "so it was ended"
+)
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -51,6 +58,7 @@ class _Proxy:
         self._to_server = LinePipe(server.stdin.fileno())
         self._to_client = LinePipe(1)
         self._connection = GuardedConnection(guarded, self._to_server, self._to_client, loops.call_soon)
+        self._limit = MAX_MESSAGE if guarded.is_guarded else math.inf
         self._ended = False
 
     def run(self) -> int:
@@ -91,9 +99,12 @@ class _Proxy:
 
     def _carry_to_server(self) -> None:
         connection = self._connection
-        for line in read_lines(0):
+        for line in read_lines(0, self._limit):
             try:
-                if connection.concerns(line):
+                if line is None:
+                    connection.has_state = True
+                    loops.call_soon(connection.too_large)
+                elif connection.concerns(line):
                     connection.has_state = True
                     loops.call_soon(connection.from_client, line)
                 else:
@@ -110,7 +121,11 @@ class _Proxy:
         source = self._server.stdout
         assert source is not None
         with source, suppress(BrokenPipeError):
-            for line in read_lines(source.fileno()):
+            for line in read_lines(source.fileno(), self._limit):
+                if line is None:
+                    print(_FLOOD, file=sys.stderr)
+                    self._server.terminate()
+                    return
                 if self._connection.is_awaited(line):
                     self._connection.has_state = True
                     loops.call_soon(self._connection.from_server, line)
