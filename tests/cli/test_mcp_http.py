@@ -335,6 +335,7 @@ def test_a_server_that_cannot_be_reached(world: CliProject) -> None:
     asyncio.run(run())
     for options in (
         ("--http", "127.0.0.1:0"),
+        ("--http", "127.0.0.1:0", "--upstream", "http://a/mcp", "--", "cat"),
         ("--upstream", "http://a/mcp"),
         ("--http", "1", "--upstream", "http://a"),
     ):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import errno
 import itertools
 import logging
+import os
 import re
 import shlex
 import shutil
@@ -55,7 +57,7 @@ _CLIENTS = ("claude", "cursor", "vscode")
 )
 @click.option("--no-check", is_flag=True, help="Do not check arguments and results against the server's schemas.")
 @click.option("--http", "address", metavar="HOST:PORT", help="Listen here for clients, instead of standard input.")
-@click.option("--upstream", metavar="URL", help="The server's URL, instead of a command. Needs --http.")
+@click.option("--upstream", metavar="URL", help="With --http: the server's URL, instead of a command.")
 @click.option("--keep-resource", is_flag=True, help="With --upstream: tokens are for the server's URL, not this one.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another name of this machine, for --http.")
 @click.option("--allow-insecure", is_flag=True, help="Allow an --upstream without encryption on another machine.")
@@ -108,9 +110,10 @@ def command(
     Before hooks run, the arguments of a guarded call are checked against the schema that the server declares for the
     tool, and a result against its output schema. This needs the package jsonschema, which the extra `mcp` has.
 
-    With --http and --upstream, clients and the server are reached over HTTP: the proxy prints its own URL, and runs
-    until it is interrupted. Headers pass unchanged, tokens among them. Requests for another host name than those of
-    this machine or --allow-host, and of web pages of other sites, are refused.
+    With --http, clients reach the proxy over HTTP: it prints its URL, and runs until it is interrupted. Each client
+    gets a server of its own, started by SERVER, or all of them use the one at --upstream. Headers pass to that one,
+    tokens among them. Requests for another host name than those of this machine or --allow-host, and of web pages of
+    other sites, are refused.
 
     --install shows the change to the client's configuration as a diff, asks, and keeps a backup. It changes the file
     in the project (.mcp.json, .cursor/mcp.json, .vscode/mcp.json), or the user's if the project has none.
@@ -126,6 +129,7 @@ def command(
       llxprt-hooks mcp-proxy -- npx shop-server                     the server, with the hooks of this folder
       llxprt-hooks mcp-proxy -C ~/shop --server-name shop -- npx shop-server
       llxprt-hooks mcp-proxy --server-name shop --pin -- npx shop-server
+      llxprt-hooks mcp-proxy --http 127.0.0.1:8080 -- npx shop-server
       llxprt-hooks mcp-proxy --http 127.0.0.1:8080 --upstream https://shop.example/mcp
       llxprt-hooks mcp-proxy --install claude                       every server that the client starts
       llxprt-hooks mcp-proxy --uninstall claude                     remove it again
@@ -135,8 +139,8 @@ def command(
             raise click.UsageError("Use --install or --uninstall alone, without a server.")
         pinned = pin is not False
         return _edit_client(client or former or "", directory, remove=former is not None, ask=not yes, pin=pinned)
-    if (address is None) != (upstream is None) or (upstream is not None and server):
-        raise click.UsageError("Use --http HOST:PORT and --upstream URL together, without a command.")
+    if upstream is not None and (server or address is None):
+        raise click.UsageError("Use --upstream URL with --http HOST:PORT, and without a command.")
     if upstream is not None:
         _check_upstream(upstream, allow_insecure=allow_insecure)
     if not server and upstream is None:
@@ -154,8 +158,8 @@ def command(
         checks_schemas=not no_check,
         client_metadata=client_metadata,
     )
-    if upstream is not None and address is not None:
-        return _serve(guarded, upstream, address, hosts, keep_resource=keep_resource)
+    if address is not None:
+        return _serve(guarded, server, upstream, address, hosts, keep_resource=keep_resource)
     try:
         status = run_proxy(guarded, server)
     except OSError as error:
@@ -182,10 +186,19 @@ def _check_upstream(url: str, *, allow_insecure: bool) -> None:
         )
 
 
-def _serve(guarded: GuardedServer, upstream: str, address: str, hosts: tuple[str, ...], *, keep_resource: bool) -> int:
-    """Run the proxy between clients and a server that are reached over HTTP, until a signal ends it."""
+def _serve(
+    guarded: GuardedServer,
+    server: tuple[str, ...],
+    upstream: str | None,
+    address: str,
+    hosts: tuple[str, ...],
+    *,
+    keep_resource: bool,
+) -> int:
+    """Serve clients over HTTP, until a signal ends the proxy."""
     try:
         from llxprt_hooks.integrations.proxy.mcp.http import McpHttpProxy
+        from llxprt_hooks.integrations.proxy.mcp.served import ServedCommand
         from llxprt_hooks.integrations.proxy.mcp.web import serving
     except ModuleNotFoundError as error:
         raise click.ClickException(missing_extra("the MCP proxy over HTTP", "model-proxy", error)) from error
@@ -197,13 +210,20 @@ def _serve(guarded: GuardedServer, upstream: str, address: str, hosts: tuple[str
         raise click.UsageError(
             f"--http {address} lets other machines use the proxy. To allow that, pass --allow-host NAME"
         )
+    if upstream is None and shutil.which(server[0]) is None:
+        warn(f"cannot start the MCP server: {server[0]}: {os.strerror(errno.ENOENT)}")
+        return status_of_failed_start(FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
 
     async def run() -> None:
         ended = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, ended.set)
-        front = McpHttpProxy(guarded, upstream, host=host, allowed_hosts=hosts, keep_resource=keep_resource)
+        front = (
+            ServedCommand(guarded, server, host=host, allowed_hosts=hosts)
+            if upstream is None
+            else McpHttpProxy(guarded, upstream, host=host, allowed_hosts=hosts, keep_resource=keep_resource)
+        )
         async with serving(front, host=host, port=int(port)) as url:
             click.echo(url)
             sys.stdout.flush()
