@@ -256,7 +256,7 @@ def _edit_client(name: str, directory: str, *, remove: bool, ask: bool, pin: boo
     for skipped in change.skipped:
         warn(
             f"skipped {skipped}, which is NOT covered: {name} starts no command for it, so no hook sees its tools. "
-            "For a server with a URL, use the FastMCP middleware"
+            "For a server with a URL, run the proxy with --http and --upstream, and enter the URL that it prints"
         )
     for kept, proxy in change.kept:
         click.echo(escape_for_terminal(f"{kept} is behind the proxy already: {proxy}"), err=True)
