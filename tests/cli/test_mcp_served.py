@@ -116,6 +116,11 @@ def test_messages_of_the_server_reach_the_request_that_they_belong_to(session: C
         assert (await client.post({"jsonrpc": "2.0", "id": 1, "result": {}})).status_code == 202
         both = await asyncio.gather(client.post(call("free", 7, a=7)), client.post(call("free", 8, a=8)))
         assert [each.json()["id"] for each in both] == [7, 8]
+        with pytest.raises(httpx.ReadTimeout):
+            await client.http.post(client.url, json=call("silent", 9), timeout=0.2)
+        taken = await client.post(call("free", 9))
+        assert taken.status_code == 400
+        assert "another call with the same id" in taken.text
 
     session(use)
 
@@ -141,11 +146,13 @@ def test_what_nobody_asked_for_waits_for_the_stream_of_the_client(session: Calla
         (call("free"), {"mcp-session-id": "unknown"}, 404),
         (b"{", {}, 400),
         (b"", {}, 400),
+        (call("free", True), {}, 400),
+        (b'{"jsonrpc":"2.0","id":1e400,"method":"ping"}', {}, 400),
         (call("free"), {"host": "evil.example"}, 403),
         (call("free"), {"origin": "https://evil.example"}, 403),
         (b"x" * (1 << 27), {}, 413),
     ],
-    ids=["unknown", "broken", "empty", "host", "origin", "large"],
+    ids=["unknown", "broken", "empty", "boolean id", "infinite id", "host", "origin", "large"],
 )
 def test_requests_that_are_refused(
     message: Any, headers: dict[str, str], status: int, session: Callable[..., None]

@@ -11,6 +11,7 @@ waits for the client's stream of its own (GET).
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections import OrderedDict, deque
@@ -22,9 +23,11 @@ from uuid import uuid4
 from starlette.responses import Response
 
 from llxprt_hooks._support.json_codec import read_json, write_json
+from llxprt_hooks.integrations.proxy.mcp.calls import TAKEN
 from llxprt_hooks.integrations.proxy.mcp.guard import GuardedConnection
 from llxprt_hooks.integrations.proxy.mcp.json_rpc import (
     INTERNAL_ERROR,
+    INVALID_REQUEST,
     MAX_MESSAGE,
     NO_ID,
     PARSE_ERROR,
@@ -137,7 +140,9 @@ class _Post:
     def __init__(self, message: Any) -> None:
         requests = [each for each in (message if isinstance(message, list) else [message]) if isinstance(each, dict)]
         self.is_batch = isinstance(message, list)
-        self.pending = {key for each in requests if "method" in each and (key := key_of(each.get("id"))) != NO_ID}
+        self.ids = {key_of(each["id"]) for each in requests if "method" in each and "id" in each}
+        self.pending = {(kind, ident) for kind, ident in self.ids if kind == "text" or _is_finite(ident)}
+        """The requests that have not been answered yet."""
         metas = [params_of(each).get("_meta") for each in requests]
         self.tokens = {key_of(meta.get("progressToken")) for meta in metas if isinstance(meta, dict)} - {NO_ID}
         self.events: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -163,6 +168,10 @@ class _Session:
     async def post(self, content: bytes, message: Any) -> Response:
         """Send what the client has posted, and return the answer."""
         post = _Post(message)
+        if not post.ids <= post.pending:
+            return error(400, "an id must be a string or a number", INVALID_REQUEST)
+        if any(each.pending & post.pending for each in self._posts):
+            return error(400, TAKEN, INVALID_REQUEST)
         self._posts.append(post)
         line = content.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"  # neither is possible inside of a string
         if self._connection.concerns(line):
@@ -321,6 +330,10 @@ class _ToClient:
 
     def close_later(self) -> None:
         """Answers end by themselves."""
+
+
+def _is_finite(ident: Any) -> bool:
+    return ident is not None and math.isfinite(ident)
 
 
 def _call(function: Callable[..., object], *arguments: object) -> None:
