@@ -149,6 +149,8 @@ class Upstream:
                 return JSONResponse(reply(message, {"tools": TOOLS}))
             case "tools/call" if message["params"]["name"] == "streamed":
                 return StreamingResponse(self.events(message), media_type="text/event-stream")
+            case "tools/call" if message["params"]["name"] == "huge":
+                return JSONResponse(reply(message, {"content": [{"type": "text", "text": "x" * (1 << 26)}]}))
             case "tools/call" | "GET":
                 return JSONResponse(reply(message))
             case "DELETE":
@@ -320,6 +322,16 @@ def test_requests_of_other_sites_are_refused(headers: dict[str, str]) -> None:
         assert upstream.received == []
 
     between(use, hooked())
+
+
+def test_an_answer_that_is_too_large_to_be_checked_is_not_passed_on() -> None:
+    async def use(post: Post, _: Upstream) -> None:
+        answer = await post(call("huge"))
+        assert answer.status_code == 502
+        assert "a message is too large to be checked" in answer.text
+        assert (await post(call("add"))).status_code == 200
+
+    between(use, hooked(BeforeTool=before))
 
 
 def test_a_server_that_cannot_be_reached(world: CliProject) -> None:
