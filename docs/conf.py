@@ -8,6 +8,7 @@ import itertools
 import re
 import statistics
 import sys
+from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -70,7 +71,7 @@ sys.path.insert(0, str(HERE))
 # include them. Another page outside this folder is an error, another file a download.
 INCLUDED_BY = {
     HERE / "README.md": "index",
-    HERE.parent / "README.md": "overview",
+    HERE.parent / "README.md": "index",
     HERE.parent / "CHANGELOG.md": "changes",
     HERE.parent / "CONTRIBUTING.md": "contributing",
     HERE.parent / "CODE_OF_CONDUCT.md": "conduct",
@@ -109,7 +110,15 @@ python_maximum_signature_line_length = 100
 toc_object_entries = False
 nitpick_ignore_regex = [("py:.*", ".*")]  # types of other packages; links of pages are of another kind
 
+# Colors with a contrast of at least 4.5 to the page, for the eyes that need it.
+LINKS = {"color-brand-primary": "#0b6380", "color-brand-content": "#0b6380", "color-link--visited": "#5b3f9e"}
+DARK_LINKS = {"color-brand-primary": "#67c7e2", "color-brand-content": "#67c7e2", "color-link--visited": "#b9a3f2"}
+QUIET = {"color-sidebar-link-text": "var(--color-foreground-secondary)"}
+QUIET |= {"color-sidebar-link-text--top-level": "var(--color-foreground-secondary)"}
+
 html_theme = "furo"
+html_theme_options = {"light_css_variables": LINKS | QUIET, "dark_css_variables": DARK_LINKS | QUIET}
+html_logo = html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_title = f"{project} {release}"
@@ -245,6 +254,23 @@ def fit_narrow_screens(app: Sphinx, page: str, template: str, context: dict[str,
         context["body"] = re.sub(r'(?s)<table class="docutils.+?</table>', label_cells, body)
 
 
+def fold_groups(app: Sphinx, page: str, template: str, context: dict[str, Any], document: Any) -> None:
+    """Make each group of the sidebar one that opens and closes; that of the page is open."""
+    title = r'<p class="caption"[^>]*><span class="caption-text">([^<]+)</span></p>'
+    groups = rf"(?s){title}\s*(<ul.+?</ul>)(?=\s*(?:<p|</div>|$))"
+    tree = context.get("furo_navigation_tree", "")
+    context["furo_navigation_tree"] = re.sub(groups, partial(fold_group, page), tree)
+
+
+def fold_group(page: str, group: re.Match[str]) -> str:
+    title, pages = group.groups()
+    is_open = "current" in pages or (page == "index" and title in GROUPS_TO_START_WITH)
+    return f"<details{' open' * is_open}><summary>{title}</summary>{pages}</details>"
+
+
+GROUPS_TO_START_WITH = {"Tutorials", "Concepts", "How-to guides"}
+
+
 def break_between_words(code: re.Match[str]) -> str:
     """Keep options and short names in one piece, and break long ones at their punctuation."""
     if len(html.unescape(code[1])) <= 20 or code[1].startswith(("-", "[-")):
@@ -306,5 +332,6 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", leave_out_what_namedtuple_says)
     app.connect("env-updated", name_included_pages)
     app.connect("html-page-context", fit_narrow_screens)
+    app.connect("html-page-context", fold_groups, priority=900)  # after the theme
     app.connect("missing-reference", lead_to_the_public_name)
     app.connect("doctree-read", show_what_a_block_is)

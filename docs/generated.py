@@ -26,7 +26,8 @@ SHARED = ("--dialect", "--plugin-dir", "-C", "--help")
 
 def fill_in(text: str) -> str:
     """Return a page with its generated parts."""
-    return BLOCK.sub(lambda block: PARTS[block[1]](block[2]) if block[1] in PARTS else block[0], text)
+    parts = {**PARTS, "readme": readme_section}
+    return BLOCK.sub(lambda block: parts[block[1]](block[2]) if block[1] in parts else block[0], text)
 
 
 def help_of(name: str) -> str:
@@ -70,6 +71,13 @@ def names_of(_: str) -> str:
         intro = f"How to use this: [{title}]({'python-api.md' if link.startswith('#') else ''}{link})."
         parts.append(f"## {heading[0].upper()}{heading[1:]}\n\n{intro}\n\n{reference(new)}")
     return "\n\n".join(parts)
+
+
+def readme_section(title: str) -> str:
+    """Return a section of README.md, with its links as from this folder."""
+    text = (HERE.parent / "README.md").read_text(encoding="utf-8").partition(f"\n## {title}\n")[2]
+    text = text.partition("\n## ")[0]
+    return f"## {title}\n" + re.sub(r"\]\((?!docs/|[a-z]+:|#)", "](../", text).replace("](docs/", "](")
 
 
 def reference(names: list[str]) -> str:

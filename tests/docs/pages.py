@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SITE_ONLY = {"index.md", "overview.md", "changes.md", "contributing.md", "conduct.md", "reporting.md"} | {
+SITE_ONLY = {"index.md", "changes.md", "contributing.md", "conduct.md", "reporting.md"} | {
     "api.md",
     "api-integrations.md",
 }
