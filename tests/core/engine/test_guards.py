@@ -117,7 +117,7 @@ def test_a_folder_below_that_of_the_guards_is_named(sandbox: Project) -> None:
     sandbox.approve()
     below = sandbox.root / "src"
     below.mkdir()
-    with pytest.raises(GuardMissingError, match=f"Hooks in {sandbox.root} do not apply to subdirectories"):
+    with pytest.raises(GuardMissingError, match=f"Hooks in {sandbox.root} don't apply to its subfolders"):
         Config.load(below, require=["BeforeTool"])
 
 
