@@ -22,6 +22,7 @@ from llxprt_hooks import (
     fire_session_start_hook,
     settle,
 )
+from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.engine import session_memory
 from tests.support.replies import command_hook
 
@@ -115,6 +116,39 @@ async def test_it_is_empty_at_a_new_start_and_kept_by_a_resumed_session(home: Pa
         await settle(config)
         after = len(list(folder.iterdir())) if folder.exists() else 0
         assert after == (before if kept else 0), source
+
+
+@pytest.mark.parametrize("event", ["BeforeTool", "SessionStart"])
+async def test_what_a_process_that_was_killed_left_is_gone_at_the_next_start(home: Path, event: str) -> None:
+    config = config_with(**{event: 'ls "$LLXPRT_SESSION_DIR" >> "$HOME/seen"'})
+    left = Path(session_memory.folder_of("s1"))
+    left.mkdir(parents=True, mode=0o700)
+    (left / "note").touch()
+    os.utime(left, (time.time() - 60,) * 2)
+    with Hooks(config).session("s1"):
+        await called(Hooks(config))
+        await settle(config)
+    assert (home / "seen").read_text() == ""
+
+
+async def test_what_another_process_of_a_started_session_wrote_is_kept(home: Path) -> None:
+    hooks = Hooks(config_with(BeforeTool='[ ! -e "$LLXPRT_SESSION_DIR/denied" ]  || exit 2'))
+    with hooks.session("s1"):
+        program = (
+            "from llxprt_hooks.core.engine.session_memory import open_folder; open(open_folder('s1') + '/denied', 'w')"
+        )
+        subprocess.run([sys.executable, "-c", program], check=True)
+        assert not await called(hooks)
+
+
+async def test_a_conversation_of_a_framework_may_have_begun_in_another_process(home: Path) -> None:
+    config = config_with(BeforeTool=COUNT)
+    counted = []
+    for _ in range(3):  # each as if it were another process
+        with Sessions(config).begin("thread-1").active():
+            counted.append(await called(Hooks(config)))
+        await settle(config)
+    assert counted == [True, True, False]
 
 
 async def test_a_session_without_events_for_a_week_loses_its_folder(

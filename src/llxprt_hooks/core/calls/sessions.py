@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 from llxprt_hooks.core.calls.lifecycle import observe_detached
 from llxprt_hooks.core.calls.turn import start_session
+from llxprt_hooks.core.engine import session_memory
 from llxprt_hooks.core.engine.session import Session
 from llxprt_hooks.events import HookEventName, SessionEndReason
 
@@ -39,6 +40,7 @@ class Sessions:
         self._latest[session_id] = self._alive[session_id] = session
         self._latest.move_to_end(session_id)
         if latest is None:
+            session_memory.keep_at_start(session_id)
             with session.active():
                 start_session(self._config, session)
         if len(self._latest) > _REMEMBERED:

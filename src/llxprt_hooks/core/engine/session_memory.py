@@ -48,6 +48,10 @@ _used: dict[str, float] = {}
 """The folders that hooks of this process have had, and when each was last touched."""
 _cleaned = -math.inf
 """When this process last removed old folders."""
+_begun: dict[str, float] = {}
+"""When sessions began whose hooks have not had a folder yet. What is older in it is of an earlier session."""
+_resumed: set[str] = set()
+"""The sessions that may have begun earlier, whatever their SessionStart says."""
 _other_root: ContextVar[Path | None] = ContextVar("llxprt_hooks_session_root", default=None)
 
 
@@ -73,10 +77,13 @@ def open_folder(session_id: str) -> str | None:
     now = time.monotonic()
     if now - _used.get(folder, -math.inf) < _TOUCHING and os.path.isdir(folder):  # noqa: PTH112  # called before every hook
         return folder
+    began = _begun.pop(session_id, None)
+    is_left = False
     try:
         try:
             os.mkdir(folder, 0o700)  # noqa: PTH102
         except FileExistsError:
+            is_left = began is not None and os.lstat(folder).st_mtime < began
             os.utime(folder)
         except FileNotFoundError:
             root = os.path.dirname(folder)  # noqa: PTH120
@@ -89,12 +96,18 @@ def open_folder(session_id: str) -> str | None:
         if objection := folder_writers(Path(folder, "any file")):
             _warn(objection)
             return None
+        if is_left:
+            _empty(Path(folder))
         _remove_old_at_times(Path(folder).parent)
-    _used.pop(folder, None)
-    _used[folder] = now
-    while len(_used) > _MAX_USED:
-        _used.pop(next(iter(_used)), None)
+    _remember(_used, folder, now)
     return folder
+
+
+def _remember(known: dict[str, float], key: str, value: float) -> None:
+    known.pop(key, None)
+    known[key] = value
+    while len(known) > _MAX_USED:
+        known.pop(next(iter(known)), None)
 
 
 @cache
@@ -102,22 +115,33 @@ def _warn(objection: str) -> None:
     log.warning("hooks have no folder for their session, because %s", objection)
 
 
-def at_event(event_name: HookEventName, fields: Mapping[str, Any], session_id: object) -> None:
-    """Remove the folder of a session that starts again or has ended, if hooks of this process have had it.
+def keep_at_start(session_id: str) -> None:
+    """Keep what the next SessionStart of this session finds: another process may have begun the conversation."""
+    _resumed.add(session_id)
 
-    A session that is resumed or compressed keeps it.
+
+def at_event(event_name: HookEventName, fields: Mapping[str, Any], session_id: object) -> None:
+    """Remove what is in the folder of a session that starts again, or the folder of one that has ended.
+
+    A session that is resumed or compressed keeps it. No file is touched before hooks run.
     """
-    if event_name is HookEventName.SESSION_START and fields.get("source") not in _ANEW:
+    if event_name not in _BOUNDARIES:
         return
-    if event_name not in _BOUNDARIES or not _used:
+    known = str(session_id)
+    starts = event_name is HookEventName.SESSION_START
+    if starts and (known in _resumed or fields.get("source") not in _ANEW):
+        _resumed.discard(known)
         return
-    if (folder := folder_of(str(session_id))) not in _used:
-        return
-    if event_name is HookEventName.SESSION_START and os.path.exists(os.path.join(folder, TRANSCRIPT)):  # noqa: PTH110, PTH118
+    folder = folder_of(known) if _used else ""
+    if folder not in _used:
+        _begun.pop(known, None)
+        if starts:
+            _remember(_begun, known, time.time())
+    elif starts and os.path.exists(os.path.join(folder, TRANSCRIPT)):  # noqa: PTH110, PTH118
         _empty(Path(folder))
-        return
-    _used.pop(folder, None)
-    shutil.rmtree(folder, ignore_errors=True)
+    else:
+        _used.pop(folder, None)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _empty(folder: Path) -> None:
