@@ -72,7 +72,7 @@ def test_an_answer_is_held_back_if_another_hook_needs_all_of_it(driver: Driver) 
 
 
 @pytest.mark.parametrize("profile", ["standard", "full"])
-def test_the_failure_of_a_guard_ends_the_stream_with_its_reason(driver: Driver, profile: str) -> None:
+def test_the_failure_of_a_guard_ends_the_stream_where_hooks_act(driver: Driver, profile: str) -> None:
     class Failing(Redaction):
         def answer(self, text: str) -> Any:
             if "sk-" in text:
@@ -81,6 +81,9 @@ def test_the_failure_of_a_guard_ends_the_stream_with_its_reason(driver: Driver, 
     driver.hooks.config.profile = profile
     Failing(driver, fail_closed=True, name="guard")
     driver.server.will_say(SECRET, "One. The key is sk-1")
+    if profile == "standard":  # no answer can be blocked there
+        assert (driver.streamed(), driver.streamed()) == (SECRET, "One. The key is sk-1")
+        return
     first, reason = pieces(driver)
     assert first == "My name is Ann. "
     assert reason.startswith("\n\nblocked because fail_closed is set: hook `guard` raised ValueError: no idea")

@@ -116,7 +116,9 @@ async def test_sentences_reach_the_screen_as_the_hook_leaves_them(
 ) -> None:
     recorder = Recorder("One. The ", "key is sk-1. ", "Bye")
     hook = {"type": "command", "command": command, "stream": "sentences", "failClosed": stopped is None}
-    config = Config(working_dir=project.root, enable_hooks=True, hooks={"AfterModel": [{"hooks": [hook]}]})
+    config = Config(
+        working_dir=project.root, profile="full", enable_hooks=True, hooks={"AfterModel": [{"hooks": [hook]}]}
+    )
     chat = Chat(Hooks(config), recorder, recorder, model="some-model", request_config={})
     chat.history.append(types.Content(role="user", parts=[types.Part(text="Hello?")]))
 

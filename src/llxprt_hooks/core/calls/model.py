@@ -190,7 +190,7 @@ async def after_model(
     output = decision.final_output
     if not isinstance(output, AfterModelHookOutput):
         return AfterModelHookResult(response=response.given), ()
-    if (ending := _ending(plan, decision)) is not None:
+    if (ending := _ending(decision)) is not None:
         used = _translated_or(None, lambda: ending.using(request.translator).get_refusal(response.given))
     else:
         modified = _translated_or(
@@ -219,14 +219,14 @@ async def after_model_part(plan: ExecutionPlan, llm_request: Any, text: str) -> 
     output = decision.final_output
     if not isinstance(output, AfterModelHookOutput):
         return AnswerPart(text=text)
-    if (ending := _ending(plan, decision)) is not None:
+    if (ending := _ending(decision)) is not None:
         return AnswerPart(text=ending.get_effective_reason(), is_last=True, decided_by=decision.decided_by)
     shown = ModelResponse(given, ModelRequest(None, None))
     answer = (_without_echoed_fields(output, shown, full=plan.sees_all).hook_specific_output or {}).get("llm_response")
     try:
         changed = read_response(answer)["text"] if answer else None
     except TranslationError as error:
-        if plan.fail_closed:
+        if plan.fail_closed and plan.acts:
             return AnswerPart(text=str(error), is_last=True)
         log.warning("a hook's model data cannot be used and is ignored", exc_info=True)
         changed = None
@@ -236,14 +236,10 @@ async def after_model_part(plan: ExecutionPlan, llm_request: Any, text: str) -> 
     return AnswerPart(text=last, is_last=True, stop_reason=stop_reason, decided_by=decision.decided_by)
 
 
-def _ending(plan: ExecutionPlan, decision: AggregatedHookResult) -> AfterModelHookOutput | None:
-    """Return what blocks an answer: hooks that act, or, where answers are streamed, the failure of a guard."""
-    if isinstance(decision.acting, AfterModelHookOutput) and decision.acting.is_blocking_decision():
-        return decision.acting
-    blocks = [result.output for result in decision.results if result.ends_answer]
-    if not decision.results and plan.streams_sentences and plan.fail_closed:
-        blocks = [decision.final_output]
-    return next((block for block in blocks if isinstance(block, AfterModelHookOutput)), None)
+def _ending(decision: AggregatedHookResult) -> AfterModelHookOutput | None:
+    """Return what blocks an answer, which only hooks that act can."""
+    block = decision.acting
+    return block if isinstance(block, AfterModelHookOutput) and block.is_blocking_decision() else None
 
 
 async def before_tool_selection(

@@ -111,8 +111,6 @@ def _what_happened(event_name: HookEventName, result: HookExecutionResult, *, go
         return f"{error_sentence} Ignored: the hook is in observe mode"
     if is_blocked(result.spec, result.output):
         return f"{error_sentence} The call is blocked{_why_blocked(result)}"
-    if result.ends_answer:
-        return f"{error_sentence} The answer ends with it{_why_blocked(result)}"
     if not result.spec.can_block or not goes_ahead:
         return f"{error_sentence} It counts as not run"
     if config.foreign is not None:
@@ -144,7 +142,7 @@ def _advise(
             advice.append(sentence)
     for sentence in advice:
         log.warning("%s: hook `%s`: %s", event_name, result.hook_config.identity, sentence)
-    ineffective = result.spec.awaited and not result.spec.can_block and not result.ends_answer
+    ineffective = result.spec.awaited and not result.spec.can_block
     if ineffective and result.output is not None and result.output.is_blocking_decision():
         log.warning(
             "%s cannot be blocked: the decision of hook `%s` has no effect (%s)",

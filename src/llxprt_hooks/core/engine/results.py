@@ -66,12 +66,6 @@ class HookExecutionResult:
         return self.event_name.spec_if(self.hook_config.acts)
 
     @property
-    def ends_answer(self) -> bool:
-        """Whether it is the failure of a guard that gets sentences: nothing more of the answer is shown (D-151)."""
-        config = self.hook_config
-        return self.error is not None and config.sentences and config.blocks_on_failure and self.spec.streams
-
-    @property
     def answer(self) -> DefaultHookOutput | None:
         """What the hook answered, whether it counts or not."""
         return self.output or self.observed

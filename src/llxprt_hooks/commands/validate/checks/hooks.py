@@ -141,8 +141,6 @@ def _duration(milliseconds: float) -> str:
 def check_fail_closed(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
     """Find ``failClosed`` on events that cannot be blocked."""
     node = hook.node.at("failClosed")
-    if hook.spec and hook.spec.streams and _streams(hook):
-        return  # it ends the stream
     if node and hook.fails_closed and hook.event and hook.spec and not hook.spec.can_block:
         message = f"`failClosed` has no effect for {hook.event}, which cannot be blocked"
         fix = f"Remove it, or use an earlier event: BeforeTool or BeforeModel.{to_act(hook.event)}"
