@@ -22,6 +22,7 @@ from claude_agent_sdk import (
     UserMessage,
 )
 
+from llxprt_hooks import Answered
 from llxprt_hooks.config import Config
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.claude_agent_sdk import hooked
@@ -266,12 +267,23 @@ def test_contract(effect: Effect, sandbox: Project, caplog: pytest.LogCaptureFix
 
 
 @pytest.mark.filterwarnings("ignore::claude_agent_sdk.types.CanUseToolShadowedWarning")
-@pytest.mark.parametrize("answer", [PermissionResultAllow(), PermissionResultDeny(message="not today"), None])
-def test_a_hook_asks_by_the_programs_permission(answer: Any, sandbox: Project) -> None:
+@pytest.mark.parametrize(
+    ("answer", "logged"),
+    [
+        (PermissionResultAllow(), [Answered.WAITING, Answered.APPROVED]),
+        (PermissionResultDeny(message="not today"), [Answered.WAITING, Answered.DENIED]),
+        (None, [Answered.NOBODY]),
+    ],
+    ids=["yes", "no", "nobody"],
+)
+def test_a_hook_asks_by_the_programs_permission(
+    answer: Any, logged: list[Answered], sandbox: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also about a tool that the program allows. Without a callback there is nobody to ask."""
     rewritten = specific(tool_input={"file_path": "a.txt"})
     acting(sandbox, True, BeforeTool=sandbox.hook(says={"decision": "ask", "reason": "sure?", **rewritten}))
     sandbox.approve()
+    monkeypatch.setenv("LLXPRT_HOOKS_LOG", "1")
     asked: list[Any] = []
 
     async def user(name: str, arguments: dict[str, Any], context: Any) -> Any:
@@ -282,6 +294,9 @@ def test_a_hook_asks_by_the_programs_permission(answer: Any, sandbox: Project) -
     outcome = ClaudeDriver(answer and user).run(Scenario(project=sandbox, turns=[call, "done"]))
     assert asked == ([dict(NOTE.args)] if answer else [])
     assert outcome.runs == (WROTE_NOTE if isinstance(answer, PermissionResultAllow) else [])
+    assert ("nobody could be asked" in outcome.results[0]) is (answer is None)
+    records = [json.loads(line) for line in sandbox.log_file.read_text().splitlines()]
+    assert [record["answer"] for record in records if "answer" in record] == logged
 
 
 def test_declared_gaps() -> None:

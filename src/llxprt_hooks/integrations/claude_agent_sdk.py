@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 
 from llxprt_hooks.config import Config, IntegrationFields
 from llxprt_hooks.core import loops
-from llxprt_hooks.core.calls.approval import LEFT_TO_PROGRAM
+from llxprt_hooks.core.calls.approval import LEFT_TO_PROGRAM, Answered, NobodyToAsk, Verdict
 from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.engine.session import who_asks
 from llxprt_hooks.core.protocol.tool_result import ToolResult
@@ -38,7 +38,7 @@ with from_extra("claude-agent-sdk"):
     from claude_agent_sdk import ClaudeAgentOptions, HookMatcher
 
 if TYPE_CHECKING:
-    from claude_agent_sdk.types import HookEvent
+    from claude_agent_sdk.types import CanUseTool, HookEvent, PermissionResult, ToolPermissionContext
 
     from llxprt_hooks.core.calls.approval import ApprovalRequest
     from llxprt_hooks.core.engine.session import Session
@@ -148,12 +148,16 @@ class ClaudeHooks(Integration):
         self._latest: Session | None = None
         self._prompts: WeakKeyDictionary[Session, str] = WeakKeyDictionary()
         self._calls = _PendingCalls()
+        self._can_ask = False
 
     def added_to(self, options: ClaudeAgentOptions) -> HookedOptions:
         merged: dict[Any, list[HookMatcher]] = {event: list(found) for event, found in (options.hooks or {}).items()}
         for event, matcher in self._matchers().items():
             merged.setdefault(event, []).append(matcher)
         given = {each.name: getattr(options, each.name) for each in fields(ClaudeAgentOptions) if each.init}
+        if options.can_use_tool is not None:
+            given["can_use_tool"] = self._reported(options.can_use_tool)
+        self._can_ask = options.can_use_tool is not None or options.permission_prompt_tool_name is not None
         added = HookedOptions(**{**given, "hooks": merged or None})
         added._hooks = self
         return added
@@ -202,6 +206,8 @@ class ClaudeHooks(Integration):
         asked: list[ApprovalRequest] = []
 
         def ask(request: ApprovalRequest) -> Any:
+            if not self._can_ask:
+                raise NobodyToAsk("the options have no can_use_tool")
             asked.append(request)
             return LEFT_TO_PROGRAM  # the SDK's program asks, before it runs the tool
 
@@ -218,6 +224,21 @@ class ClaudeHooks(Integration):
         self._calls.add(given, call)
         changed = {} if call.changed is None else {"updatedInput": _with_names(call.changed, real_names)}
         return _output("PreToolUse", {**_permission(call, asked), **changed})
+
+    def _reported(self, can_use_tool: CanUseTool) -> CanUseTool:
+        """Return the program's callback, reporting its answers to questions of hooks."""
+
+        async def answer(name: str, arguments: dict[str, Any], context: ToolPermissionContext) -> PermissionResult:
+            report = self._calls.question(name, context) or (lambda verdict: None)
+            try:
+                given = await can_use_tool(name, arguments, context)
+            except Exception:
+                report(Verdict(Answered.FAILED))
+                raise
+            report(Verdict(Answered.APPROVED if given.behavior == "allow" else Answered.DENIED))
+            return given
+
+        return answer
 
     async def _after_tool(self, given: Any) -> dict[str, Any]:
         content = _content(given["tool_response"])
@@ -313,6 +334,12 @@ class _PendingCalls:
         self._calls.setdefault(_key(given), []).append(call)
         if len(self._calls) > _MAX_CALLS:  # of calls that nobody permitted, the end is not reported
             self._calls.popitem(last=False)
+
+    def question(self, tool_name: str, context: ToolPermissionContext) -> Callable[[Verdict], None] | None:
+        """Return what reports the answer to a hook's question about a call."""
+        known = (context.agent_id, tool_name, context.tool_use_id)
+        found = [call for key, calls in self._calls.items() if key[1:] == known for call in calls]
+        return next((call.hooked.report_answer for call in reversed(found)), None)
 
     def pop(self, given: Any) -> ToolCallHalves | None:
         calls = self._calls.get(key := _key(given))

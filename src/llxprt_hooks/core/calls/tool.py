@@ -63,7 +63,7 @@ class HookedToolCall:
 
     __slots__ = (
         "_config", "_output", "_plans", "_session", "_started", "answered", "approver", "input", "is_approved", "name",
-        "tool_use_id",
+        "report_answer", "tool_use_id",
     )  # fmt: skip
 
     def __init__(
@@ -88,6 +88,8 @@ class HookedToolCall:
         """After ``before()``: whether a hook that acts, or a person that one asked, said that the tool may run."""
         self.answered: Answered | None = None
         """After ``before()``: what became of a hook's question; None if no hook asked."""
+        self.report_answer: Callable[[Verdict], None] | None = None
+        """Reports the answer to a question that a framework asks by itself, after ``before()``."""
         self._config = config
         self._plans = plans
         self._session = session or Detached(restriction)
@@ -246,6 +248,7 @@ class HookedToolCall:
             raise
         report(verdict)
         self.answered = verdict.answered
+        self.report_answer = report if verdict.answered is Answered.WAITING else None
         self.is_approved = not verdict.answered.is_refusal
         if self.is_approved:
             return None
