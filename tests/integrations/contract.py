@@ -1141,13 +1141,13 @@ def acting_model_secrets_redacted(project: Project, full: bool) -> Row:
         project, full, BeforeModel=project.python_hook("before", SCRUB), AfterModel=project.python_hook("after", SCRUB)
     )
     prompt = f"The key is {SECRET}."
-    outcome = yield Scenario(project=project, turns=[[SAVE, VAULT], "done"], system_prompt=prompt)
-    assert (outcome.text, outcome.error, len(outcome.requests)) == ("done", None, 2)
+    outcome = yield Scenario(project=project, turns=[SAVE, VAULT, "done"], system_prompt=prompt)
+    assert (outcome.text, outcome.error, len(outcome.requests)) == ("done", None, 3)
     assert ToolRun("save", {"data": {"token": "[secret]" if full else SECRET}}) in outcome.runs
-    assert requested(outcome, 1).calls == ["save", "lookup"]
-    assert [SECRET in request.text for request in outcome.requests] == [not full] * 2
+    assert requested(outcome, 2).calls == ["save", "lookup"]
+    assert [SECRET in request.text for request in outcome.requests] == [not full] * 3
     if full:
-        assert [request.text.count("[secret]") for request in outcome.requests] == [1, 2]
+        assert [request.text.count("[secret]") for request in outcome.requests] == [1, 1, 2]
         shown = [payload["llm_request"]["messages"] for payload in project.payloads("before")]
         assert SECRET not in str([message.get("toolCalls") for messages in shown for message in messages])
 

@@ -30,6 +30,8 @@ class Call:
 
     name: str
     arguments: dict[str, Any]
+    number: int = 0
+    """Of all calls that the server has been told to make: programs drop a call whose id they know already."""
 
 
 @dataclass
@@ -103,6 +105,9 @@ class APIServer:
     def will_say(self, *replies: Reply | str | list[Call]) -> None:
         """Set the answers to the next requests."""
         self.replies = [reply if isinstance(reply, Reply) else Reply(reply) for reply in replies]
+        answers = [reply.answer for reply in self.replies if not isinstance(reply.answer, str)]
+        for number, call in enumerate(call for answer in answers for call in answer):
+            call.number = number
 
     @contextmanager
     def running(self) -> Iterator[APIServer]:
@@ -153,11 +158,11 @@ def _chat(answer: str | list[Call]) -> dict[str, Any]:
     else:
         calls = [
             {
-                "id": f"call_{n}",
+                "id": f"call_{call.number}",
                 "type": "function",
                 "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
             }
-            for n, call in enumerate(answer)
+            for call in answer
         ]
         message = {"role": "assistant", "content": None, "tool_calls": calls}
     reason = "stop" if isinstance(answer, str) else "tool_calls"
@@ -171,14 +176,14 @@ def _responses(answer: str | list[Call]) -> dict[str, Any]:
         return {"id": "resp_1", "output": [item], "status": "completed"}
     calls = [
         {
-            "id": f"fc_{n}",
+            "id": f"fc_{call.number}",
             "type": "function_call",
             "status": "completed",
-            "call_id": f"call_{n}",
+            "call_id": f"call_{call.number}",
             "name": call.name,
             "arguments": json.dumps(call.arguments),
         }
-        for n, call in enumerate(answer)
+        for call in answer
     ]
     return {"id": "resp_1", "output": calls, "status": "completed"}
 
@@ -188,8 +193,8 @@ def _messages(answer: str | list[Call]) -> dict[str, Any]:
         content: list[dict[str, Any]] = [{"type": "text", "text": answer}]
     else:
         content = [
-            {"type": "tool_use", "id": f"call_{n}", "name": call.name, "input": call.arguments}
-            for n, call in enumerate(answer)
+            {"type": "tool_use", "id": f"call_{call.number}", "name": call.name, "input": call.arguments}
+            for call in answer
         ]
     reason = "end_turn" if isinstance(answer, str) else "tool_use"
     return {"id": "msg_1", "content": content, "stop_reason": reason, "stop_sequence": None}
