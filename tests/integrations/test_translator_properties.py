@@ -84,7 +84,7 @@ class LangChain(API):
 class PydanticAI(API):
     name = "pydantic-ai"
     translator = PydanticAITranslator(lambda name: TestModel(model_name=name))
-    attached = (0, "text")
+    attached = (0, "text", "user-prompt")
 
     def request(self, history: list[Said | Answered]) -> Any:
         messages: list[ModelMessage] = []
