@@ -93,6 +93,10 @@ UNSTREAMED: Final[Mapping[str, str]] = {
 """The integrations that stream, but not sentence by sentence, each with the reason."""
 
 
+ASKS_FIRST: Final = frozenset({"langchain", "pydantic-ai"})
+"""The integrations whose framework asks a person about a tool before BeforeTool hooks run."""
+
+
 def require_supported(required: Iterable[RequiredHook], unsupported: Mapping[HookEventName, str]) -> None:
     """Raise ``GuardMissingError`` if a required hook would never run, because its event never fires."""
     never = ((each, unsupported.get(each.event)) for each in required)

@@ -303,6 +303,21 @@ def test_effects_that_an_integration_does_not_have(profile: str, place: Diagnose
     assert ("some effects of AfterAgent hooks are not available: a plugin cannot" in checked) is (profile == "full")
 
 
+@pytest.mark.parametrize(
+    ("integration", "profile"), [("langchain", "full"), ("langchain", "standard"), ("adk", "full")]
+)
+def test_an_answer_to_a_question_that_was_asked_before(integration: str, profile: str, place: DiagnosedProject) -> None:
+    place.write(
+        place.root / "hooks" / "fine.sh", """echo '{"hookSpecificOutput": {"permissionDecision": "allow"}}'\n"""
+    )
+    settings = json.loads(CLEAN.replace("AfterTool", "BeforeTool"))
+    hooks = [{"type": "command", "command": "sh hooks/fine.sh"}]
+    settings = {**settings, "hooks": {"BeforeTool": [{"hooks": hooks}]}, "hooksConfig": {"profile": profile}}
+    place.write(place.project_file, json.dumps(settings))
+    checked = run(place, "validate", "--for", integration, ".llxprt/settings.json").stdout
+    assert ("lost-effect" in checked) is ((integration, profile) == ("langchain", "full"))
+
+
 def test_for_an_integration(place: DiagnosedProject) -> None:
     place.write(place.project_file, CLEAN.replace("AfterTool", "AfterModel"))
     assert "unsupported-event" not in run(place, "validate", ".llxprt/settings.json").stdout

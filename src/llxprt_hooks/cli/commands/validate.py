@@ -13,7 +13,7 @@ from llxprt_hooks._support.terminal import line, print_json, print_line, print_w
 from llxprt_hooks._support.text import escape_for_terminal, plural
 from llxprt_hooks.cli.options import dialect_options, directory_option, json_option
 from llxprt_hooks.commands.exit_status import ExitStatus
-from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSTREAMED, UNSUPPORTED
+from llxprt_hooks.integrations.unsupported import ASKS_FIRST, NOT_HONORED, UNSTREAMED, UNSUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,6 +107,7 @@ def command(
             unsupported=UNSUPPORTED[integration],
             not_honored=NOT_HONORED[integration],
             unstreamed=UNSTREAMED.get(integration, ""),
+            asks_first=integration in ASKS_FIRST,
         )
     diagnostics = diagnose(inspection)
     counts = Counter(diagnostic.severity.value for diagnostic in diagnostics)

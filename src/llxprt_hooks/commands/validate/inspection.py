@@ -60,6 +60,8 @@ class Inspection:
     """Those that exist."""
     unstreamed: str = ""
     """Why answers are not streamed in sentences there; empty if they are."""
+    asks_first: bool = False
+    """Whether a person is asked about a tool before BeforeTool hooks run there."""
 
     @property
     def found(self) -> tuple[Path, ...]:

@@ -76,6 +76,7 @@ _PROSE: Final = re.compile(
 )
 """A line that prints text to stdout. The end of a command that goes on in the next line may send it elsewhere."""
 _ASKS: Final = re.compile(r"(?:decision|permissionDecision)\\?[\"']?[ \t]*:[ \t]*(\\?[\"']ask\\?[\"'])")
+_ALLOWS: Final = re.compile(r"permissionDecision\\?[\"']?[ \t]*:[ \t]*(\\?[\"']allow\\?[\"'])")
 _SPECIFIC: Final = r"hookSpecificOutput\\?[\"']?[ \t]*:[ \t]*\{{[^{{}}]{{0,200}}?\b({})\b\\?[\"']?[ \t]*:"
 _COMMENT: Final = re.compile(r"^[ \t]*(?:#|//)[^\n]*", re.MULTILINE)
 _KEYS: Final = r"(?:decision|permissionDecision|hookSpecificOutput|\bcontinue|systemMessage)"
@@ -94,6 +95,7 @@ def check_script_text(inspection: Inspection, hook: FileHook) -> Iterator[Diagno
             yield from _prose(script, text_fails=bool(can_block and hook.fails_closed))
             yield from _python_dict(script)
             yield from _needs_profile(script)
+            yield from _allows_late(script) if inspection.asks_first else ()
             yield from _written(script, hook)
 
 
@@ -137,6 +139,15 @@ def _needs_profile(script: Script) -> Iterator[Diagnostic]:
             message = f"`{word}` has no effect for {hook.event} without the profile `full`"
             fix = "Set `hooksConfig.profile` to `full`." + " To block instead, answer `deny`." * (word == "ask")
             yield diagnostic_at(script.source, Rule.NEEDS_PROFILE, *found.span(1), message, fix)
+
+
+def _allows_late(script: Script) -> Iterator[Diagnostic]:
+    """Find answers to a question that has been asked before the hook runs."""
+    is_before = script.hook.event is HookEventName.BEFORE_TOOL and script.hook.file.acts
+    if is_before and (found := _ALLOWS.search(script.source.text)):
+        message = "`permissionDecision` allows nothing here: the framework asks a person before BeforeTool hooks run"
+        fix = "See the integration's page for what works there."
+        yield diagnostic_at(script.source, Rule.LOST_EFFECT, *found.span(1), message, fix)
 
 
 def _written(script: Script, hook: FileHook) -> Iterator[Diagnostic]:
