@@ -225,6 +225,25 @@ def test_who_when_and_what(world: CliProject, options: tuple[str, ...], expected
     assert [(each["count"], each["p50"]) for each in figures] == ([(len(expected), 5.0)] if expected else [])
 
 
+def test_figures_of_each_caller_have_the_one_with_most_blocks_first(world: CliProject) -> None:
+    callers: list[Any] = [{"metadata": {"team": "web"}}] * 2 + [{"metadata": {"team": "release\n"}}, {}]
+    base = {"hook": "h", "event_name": "BeforeTool", "project": str(world.root), "duration_ms": 5.0}
+    lines = [{**base, "id": str(at), "blocked": at == 2, **each} for at, each in enumerate(callers)]
+    world.write(world.log_file, "".join(json.dumps(line) + "\n" for line in lines))
+
+    figures = world.run("stats", "--by", "team", "--json").json
+    assert [(each["caller"], each["count"], each["blocked"]) for each in figures] == [
+        ("release\n", 1, 1), ("web", 2, 0), ("", 1, 0),
+    ]  # fmt: skip
+    assert world.run("stats", "--json").json[0]["caller"] is None
+    headings, *rows = [
+        line.split()[:5] for line in world.run("stats", "--by", "team", COLUMNS="200").stdout.splitlines()
+    ]
+    assert headings == ["hook", "event", "team", "count", "failed"]
+    assert [row[2:4] for row in rows] == [["release", "1"], ["web", "2"], ["-", "1"]]
+    assert "BeforeTool, web" in world.run("stats", "--by", "team", COLUMNS="40").stdout
+
+
 @pytest.mark.parametrize("wrong", [("--where", "team"), ("--where", "=web"), ("--since", "soon")], ids=" ".join)
 def test_a_filter_that_cannot_be_read_is_wrong_usage(world: CliProject, wrong: tuple[str, str]) -> None:
     run = world.run("stats", *wrong)
@@ -462,6 +481,7 @@ def test_stats_count_and_time_each_hook_slowest_first(world: CliProject) -> None
         "p50": 50.0,
         "p95": 95.0,
         "max": 100.0,
+        "caller": None,
     }
     assert [(each["hook"], each["count"], each["failed"], each["blocked"]) for each in figures[1:]] == [
         ("secrets", 1, 0, 1),

@@ -195,7 +195,7 @@ async def test_events_without_payload_are_counted_and_advice_says_how_to_record(
     world.configure(BeforeTool="true")
     nothing = world.run("backtest")
     assert nothing.status == 1
-    assert nothing.sentence().endswith(f"no recorded event in this project. {HOW_TO_RECORD}")
+    assert nothing.sentence().endswith(f"no recorded event. {HOW_TO_RECORD}")
 
     await record(world, shell("ls"), payloads=False)
     without = world.run("backtest")

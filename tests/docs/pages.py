@@ -43,7 +43,9 @@ PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").glob("*.md
 RECIPES = sorted((ROOT / "src/llxprt_hooks/recipes/collection").glob("*/README.md"))
 """What each recipe says about itself, which the site adds to the page about recipes."""
 
-WALKTHROUGHS = {ROOT / "docs" / "tutorial.md": "first-hook", ROOT / "docs" / "testing-hooks.md": "policy"}
+WALKTHROUGHS = {ROOT / "docs" / "tutorial.md": "first-hook", ROOT / "docs" / "testing-hooks.md": "policy"} | {
+    ROOT / "docs" / "day.md": "fleet"
+}
 """Pages whose blocks are steps in one folder, and the name of that folder."""
 
 _FENCE = re.compile(r"^(`{3,})(.*)$")

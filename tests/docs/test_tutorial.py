@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +17,7 @@ from tests.docs.screens import QUESTION, check_screen, typed
 if TYPE_CHECKING:
     from tests.support.project import Project
 
-FOR_THE_EYE = {"yaml"}
+FOR_THE_EYE = {"yaml", "console"}
 """Languages of blocks that are not a step."""
 
 
@@ -27,6 +30,9 @@ def test_the_tutorial_from_an_empty_folder(page: Path, tmp_path: Path, sandbox: 
             take(step, screen, folder=folder, project=sandbox)
         except Exception as error:
             error.add_note(f"in {page.name}, line {step.line}: ```{step.info}")
+            for file in folder.glob("*.pid"):  # what the reader would still see running
+                with suppress(ProcessLookupError):
+                    os.kill(int(file.read_text()), signal.SIGKILL)
             raise
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 HOW_TO_RECORD: Final = (
     "What hooks are sent is recorded only if you ask for it: run the agent with `llxprt-hooks run --log-payloads`, "
     "keep `llxprt-hooks inspect --record` open meanwhile, or pass `HookLog(project, payloads=True)` as the observer of "
-    "your program."
+    'your program; in an audit trail, with `"payloads": true`.'
 )
 
 AT_ONCE: Final = 2 * (os.cpu_count() or 1)

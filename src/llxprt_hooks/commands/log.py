@@ -54,7 +54,7 @@ class LogFilter:
             and (self.tool is None or _is_about(self.tool, record))
             and (self.session is None or str(record.get("session_id", "")).startswith(self.session))
             and (self.since is None or ((when := recorded_time(record)) is not None and when >= self.since))
-            and all(_says(record, name, value) for name, value in self.caller)
+            and all(caller_field(record, name) == value for name, value in self.caller)
             and (not self.failed or bool(record.get("failed")))
             and (not self.blocked or bool(record.get("blocked")))
             and (self.execution is None or any(each.startswith(self.execution) for each in _ids(record)))
@@ -181,17 +181,17 @@ def _is_about(tool: str, record: Record) -> bool:
     return isinstance(name, str) and tool in (name, *own_names(name))
 
 
-def _says(record: Record, name: str, value: str) -> bool:
-    """Whether a record says this about who asked.
+def caller_field(record: Record, name: str) -> str | None:
+    """Return what a record says about who asked: a field of ``metadata``, or ``agent.host`` and the like.
 
-    >>> _says({"metadata": {"tenant": "shop", "level": 3}}, "level", "3")
-    True
+    >>> caller_field({"metadata": {"tenant": "shop", "level": 3}}, "level")
+    '3'
     """
     about, dot, field = name.partition(".")
     is_agent = about == "agent" and bool(dot)
     fields = record.get("agent" if is_agent else "metadata")
     found = fields.get(field if is_agent else name) if isinstance(fields, dict) else None
-    return found is not None and value == (found if isinstance(found, str) else write_json(found).decode())
+    return found if found is None or isinstance(found, str) else write_json(found).decode()
 
 
 def _ran_in(project: str, record: Record) -> bool:

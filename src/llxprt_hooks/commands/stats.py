@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from llxprt_hooks._support.histogram import Histogram
-from llxprt_hooks.commands.log import observed_decision, recorded_duration
+from llxprt_hooks.commands.log import caller_field, observed_decision, recorded_duration
 from llxprt_hooks.core.engine.observer import EventEnded, HookObserver
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class HookFigures:
 
     event: str
     hook: str
+    caller: str | None = None
+    """Of which caller, if figures are kept for each."""
     count: int = 0
     failed: int = 0
     blocked: int = 0
@@ -85,16 +87,21 @@ class HookFigures:
         return {name: getattr(self, name) for name in _SHOWN}
 
 
-_SHOWN = ("event", "hook", "count", "failed", "blocked", "asked", "would_block", "p50", "p95", "max")
+_SHOWN = ("event", "hook", "count", "failed", "blocked", "asked", "would_block", "p50", "p95", "max", "caller")
 
 
-def summarize(records: Iterable[Record]) -> list[HookFigures]:
-    """Return the statistics of each hook, slowest first."""
-    hooks: dict[tuple[str, str], HookFigures] = {}
+def summarize(records: Iterable[Record], by: str | None = None) -> list[HookFigures]:
+    """Return the statistics of each hook, slowest first; ``by`` a field of the caller, for each of its values, those
+    with most blocks first."""
+    hooks: dict[tuple[str, str, str | None], HookFigures] = {}
     for record in records:
-        key = str(record.get("event_name")), str(record.get("hook"))
+        caller = None if by is None else caller_field(record, by) or ""
+        key = str(record.get("event_name")), str(record.get("hook")), caller
         hooks.setdefault(key, HookFigures(*key)).add(record)
-    return _slowest_first(hooks.values())
+    if by is None:
+        return _slowest_first(hooks.values())
+    figures = sorted(hooks.values(), key=lambda each: (each.hook, each.event, each.caller))
+    return sorted(figures, key=lambda each: (-each.blocked, -each.would_block, -each.count))
 
 
 def _slowest_first(hooks: Iterable[HookFigures]) -> list[HookFigures]:

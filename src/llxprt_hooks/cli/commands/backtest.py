@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +24,15 @@ from llxprt_hooks._support.terminal import (
     stdout_console,
 )
 from llxprt_hooks._support.text import one_line, plural
-from llxprt_hooks.cli.options import EventType, SinceType, dialect_options, directory_option, json_option
+from llxprt_hooks.cli.audit_stream import audit_stream
+from llxprt_hooks.cli.options import (
+    EventType,
+    SinceType,
+    audit_options,
+    dialect_options,
+    directory_option,
+    json_option,
+)
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.backtest import (
     HOW_TO_RECORD,
@@ -45,6 +55,8 @@ from llxprt_hooks.settings.trust.status import TrustState
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from llxprt_hooks.fleet.audit.record import Record
+
 
 @click.command("backtest")
 @click.option(
@@ -58,6 +70,7 @@ if TYPE_CHECKING:
 @click.option("--only", metavar="NAME", help="Run only the hook with this name.")
 @click.option("--event", type=EventType(), metavar="E", help="Only this event.")
 @click.option("--fail-on-change", is_flag=True, help="Exit with 1 if a decision changes or a hook fails.")
+@audit_options
 @json_option
 @dialect_options
 @directory_option
@@ -67,14 +80,17 @@ def command(
     only: str | None,
     event: str | None,
     fail_on_change: bool,
+    nats: tuple[str, ...] | None,
+    stream: str,
+    credentials: str | None,
     as_json: bool,
     directory: str,
 ) -> int:
     """Fire recorded events again, and show which decisions would change.
 
     Use it before you change a policy, to see what the new policy would have decided last week. The events come from the
-    log that `llxprt-hooks log` shows, for this project. An event is replayed only if its payload was recorded, see
-    `llxprt-hooks log --help`.
+    log that `llxprt-hooks log` shows, for this project, or with --nats from the audit trail of all agents. An event is
+    replayed only if its payload was recorded, see `llxprt-hooks log --help`.
 
     Hooks run for real: what they write, send or count happens again. --only runs only one hook, and compares with what
     that hook decided. The hooks of the project must be approved. A file that you pass with --settings counts as
@@ -87,6 +103,7 @@ def command(
     Examples:
       llxprt-hooks backtest --settings stricter.json --since 7d
       llxprt-hooks backtest --only no-force-push --event BeforeTool
+      llxprt-hooks backtest --nats nats://127.0.0.1:4222 --since 1d -C policy
       llxprt-hooks backtest --fail-on-change --json | jq .changes
       llxprt-hooks fire BeforeTool --from-log 1f3a9c02      one of the examples in detail
     """
@@ -95,7 +112,12 @@ def command(
         _check_settings(named_file)
     hooks = LoadedHooks.load_unrecorded(directory, named_file)
     _check_hooks(hooks, only)
-    events, without_payload = _recorded(directory, event, since, only)
+    where = LogFilter(event=event)
+    if nats is None:
+        records = LogReader(where=replace(where, project=os.path.realpath(directory)), events=True).read()
+    else:
+        records = audit_stream(nats, stream, credentials).read(where)
+    events, without_payload = _recorded(records, since, only)
     print_wrapped(stderr_console(), ("Hooks run for real: what they write, send or count happens again.", "yellow"))
     report = BacktestReport(_replay(hooks.only(only) if only else hooks, events), without_payload)
     if as_json:
@@ -130,15 +152,12 @@ def _check_hooks(hooks: LoadedHooks, only: str | None) -> None:
         print_wrapped(stderr_console(), (str(problem), "yellow"))
 
 
-def _recorded(
-    directory: str, event: str | None, since: datetime | None, only: str | None
-) -> tuple[list[RecordedEvent], int]:
-    records = LogReader(where=LogFilter(event=event, project=os.path.realpath(directory)), events=True).read()
+def _recorded(records: Iterable[Record], since: datetime | None, only: str | None) -> tuple[list[RecordedEvent], int]:
     events, count = recorded_events(records, since=since, only=only)
     if not events:
         which = "event without its input" if count == 1 else "events without their input"
         found = f"{count} recorded {which}" if count else "no recorded event"
-        raise click.ClickException(f"there is nothing to replay: {found} in this project. {HOW_TO_RECORD}")
+        raise click.ClickException(f"there is nothing to replay: {found}. {HOW_TO_RECORD}")
     return events, count
 
 

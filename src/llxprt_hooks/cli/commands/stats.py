@@ -40,12 +40,14 @@ MIN_BAR = 4
 
 @click.command("stats")
 @filter_options
+@click.option("--by", metavar="FIELD", help="Separate figures for each value of a field of --where.")
 @all_projects_option
 @audit_options
 @json_option
 @project_option
 def command(
     where: LogFilter,
+    by: str | None,
     all_projects: bool,
     nats: tuple[str, ...] | None,
     stream: str,
@@ -64,17 +66,18 @@ def command(
     Examples:
       llxprt-hooks stats
       llxprt-hooks stats --since 7d --where tenant=shop
+      llxprt-hooks stats --hook no-force-push --by team
       llxprt-hooks stats --all --json
       llxprt-hooks stats --nats nats://127.0.0.1:4222
     """
     within = None if all_projects or nats is not None else project
     where = replace(where, project=within)
     records = read_log(where) if nats is None else audit_stream(nats, stream, credentials).read(where)
-    figures = summarize(records)
+    figures = summarize(records, by)
     if as_json:
         print_json([each.to_dict() for each in figures])
     elif figures:
-        _print_figures(figures)
+        _print_figures(figures, by)
     else:
         click.echo(nothing_found(within), err=True)
     return 0
@@ -87,15 +90,15 @@ _ONLY_IF_ANY = ("asked", "would_block")
 _TIMES = {"p50 ms": "p50", "p95 ms": "p95", "max ms": "max"}
 
 
-def _print_figures(figures: list[HookFigures]) -> None:
+def _print_figures(figures: list[HookFigures], by: str | None) -> None:
     console = stdout_console()
     longest = max(len(one_line(each.hook)) for each in figures)
-    room = console.width - _table(figures, longest=1)[0].cell_len + len("hook")
+    room = console.width - _table(figures, by, longest=1)[0].cell_len + len("hook")
     cut_to = min(longest, MAX_HOOK, room)
     if cut_to < min(longest, MIN_HOOK):
         _print_cards(console, figures)
         return
-    table = _table(figures, longest=cut_to)
+    table = _table(figures, by, longest=cut_to)
     bar = min(BAR, console.width - table[0].cell_len - 2)
     if bar >= MIN_BAR:
         for row, blocks in zip(table[1:], _bars(console, figures, bar), strict=True):
@@ -104,25 +107,27 @@ def _print_figures(figures: list[HookFigures]) -> None:
         console.print(row, soft_wrap=True)
 
 
-def _table(figures: list[HookFigures], *, longest: int) -> list[Text]:
+def _table(figures: list[HookFigures], by: str | None, *, longest: int) -> list[Text]:
     unused = [field for field in _ONLY_IF_ANY if not any(getattr(each, field) for each in figures)]
     counts = {heading: field for heading, field in _COUNTS.items() if field not in unused}
-    headings: tuple[Part, ...] = tuple((heading, "dim") for heading in ("hook", "event", *counts, *_TIMES))
+    first = ("hook", "event", *([one_line(by)] if by else ()))
+    headings: tuple[Part, ...] = tuple((heading, "dim") for heading in (*first, *counts, *_TIMES))
     rows = [_row(each, counts.values(), longest) for each in figures]
-    return aligned([headings, *rows], right=range(2, len(headings)))
+    return aligned([headings, *rows], right=range(len(first), len(headings)))
 
 
 def _row(each: HookFigures, counts: Iterable[str], longest: int) -> tuple[Part, ...]:
     counted = (str(getattr(each, field)) for field in counts)
     times = (f"{getattr(each, field):.1f}" for field in _TIMES.values())
-    return (shorten(one_line(each.hook), longest), "bold"), each.event, *counted, *times
+    caller = () if each.caller is None else (one_line(each.caller) or "-",)
+    return (shorten(one_line(each.hook), longest), "bold"), each.event, *caller, *counted, *times
 
 
 def _print_cards(console: Console, figures: list[HookFigures]) -> None:
     """Print hooks one below the other, for a terminal too narrow for a table."""
     for each, bar in zip(figures, _bars(console, figures, min(BAR, console.width - 2)), strict=True):
         print_line(console, (shorten(one_line(each.hook), console.width), "bold"))
-        print_line(console, f"  {each.event}")
+        print_line(console, f"  {each.event}" + (f", {one_line(each.caller)}" if each.caller else ""))
         print_wrapped(
             console,
             f"  {each.count} {plural(each.count, 'time')}, {each.failed} failed, {each.blocked} blocked",
