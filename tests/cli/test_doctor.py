@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from llxprt_hooks.commands import doctor
+from llxprt_hooks.fleet import canary
 from llxprt_hooks.settings import levels
 from tests.support.project import files_in
 
@@ -335,7 +335,7 @@ def test_a_file_that_cannot_be_written_is_broken(
 
 @pytest.mark.parametrize("command", ["exit 0", "exit 1", "echo 'another reason' >&2; exit 2"])
 def test_a_canary_that_does_not_block_is_broken(call: Call, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
-    monkeypatch.setattr(doctor, "_CANARY_COMMAND", command)
+    monkeypatch.setattr(canary, "_COMMAND", command)
 
     run = call("doctor", "--json")
 

@@ -14,15 +14,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks._support.logger import without_warnings
 from llxprt_hooks._support.text import plural
 from llxprt_hooks.commands.list import TRUST_WORDS, Inventory, Item, take_inventory
 from llxprt_hooks.commands.validate import Diagnostic, Severity, inspect_project
 from llxprt_hooks.commands.validate.diagnose import findings
 from llxprt_hooks.commands.validate.rules import Rule
-from llxprt_hooks.config import Config
-from llxprt_hooks.core.calls.tool import fire_before_tool_hook
 from llxprt_hooks.fleet.audit.log import log_file
+from llxprt_hooks.fleet.canary import canary_problem
 from llxprt_hooks.settings import Level, Problem
 from llxprt_hooks.settings.levels import absolute_project, standard_system_file, unused_user_files, user_settings_file
 from llxprt_hooks.settings.load import LevelFile, Settings, extension_hook_set
@@ -34,10 +32,6 @@ from llxprt_hooks.settings.trust.store import TrustStore
 if TYPE_CHECKING:
     from llxprt_hooks.commands.validate.entries import FileHook
     from llxprt_hooks.settings.foreign_files import ForeignFile, ForeignSettings
-
-_CANARY: Final = "llxprt-hooks-doctor-canary"
-_CANARY_COMMAND: Final = f'read -r payload; case $payload in *{_CANARY}*) echo "{_CANARY}" >&2; exit 2 ;; esac'
-"""Blocks if it gets its payload. Only builtins of the shell: it must work wherever hooks can."""
 
 _BREAKING: Final = (Rule.PROGRAM_NOT_FOUND, Rule.SCRIPT_WRITABLE)
 """Warnings of ``validate`` with which a guard cannot be relied on."""
@@ -306,13 +300,6 @@ def _private_file(what: str, file: Path) -> Finding:
 
 
 async def _canary() -> Finding:
-    """Fire an event at a hook that blocks, through the whole engine."""
-    hook = {"type": "command", "name": "canary", "command": _CANARY_COMMAND, "timeout": 10_000}
-    # In the root folder: nothing of the project is involved.
-    config = Config(enable_hooks=True, working_dir="/", hooks={"BeforeTool": [{"hooks": [hook]}]})
-    with without_warnings():
-        output = await fire_before_tool_hook(config, "canary", {"canary": _CANARY})
-    if output is not None and output.is_blocking_decision() and output.reason == _CANARY:
-        return Finding(Health.OK, "canary", "", "a hook was started, got its payload, and blocked with exit code 2")
-    said = output.system_message or output.reason if output else None
-    return Finding(Health.BROKEN, "canary", "", f"a hook that must block did not: {said or 'no hook could be run'}")
+    problem = await canary_problem()
+    works = "a hook was started, got its payload, and blocked with exit code 2"
+    return Finding(Health.BROKEN if problem else Health.OK, "canary", "", problem or works)

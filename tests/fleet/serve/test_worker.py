@@ -13,13 +13,19 @@ import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from nats.aio.client import Client
 
 import llxprt_hooks
 from llxprt_hooks import Config, HookFormat, Hooks, fire_before_model_hook, fire_before_tool_hook
+from llxprt_hooks._support.http_server import listen
+from llxprt_hooks.fleet import canary
+from llxprt_hooks.fleet.serve import service
+from llxprt_hooks.fleet.serve.http_front import HttpFront
 from llxprt_hooks.fleet.serve.worker import PolicyWorker
 from tests.support.processes import DEADLINE, eventually, until
+from tests.support.project import APPROVED
 from tests.support.replies import DENY
 from tests.support.worker import Worker
 
@@ -282,11 +288,44 @@ def test_health_and_metrics(shared: Worker) -> None:
 
     assert shared.get("/healthz") == (200, b"ok\n")
     lines = shared.get("/metrics").body.decode().splitlines()
-    counted = {line.split(" ")[0]: float(line.split(" ")[1]) for line in lines if not line.startswith("#")}
+    samples = (line.rpartition(" ") for line in lines if not line.startswith("#"))
+    counted = {name: float(value) for name, _, value in samples}
     assert counted['llxprt_hooks_events_total{event="BeforeTool",outcome="blocked"}'] >= 1
     assert counted['llxprt_hooks_events_total{event="unknown",outcome="refused"}'] >= 1
     assert counted['llxprt_hooks_event_seconds_bucket{event="BeforeTool",le="+Inf"}'] >= 1
     assert counted["llxprt_hooks_events_in_progress"] == 0
+    of_hook = [name for name in counted if 'event="BeforeTool",hook="' in name]
+    assert sum(counted[name] for name in of_hook if "executions_total" in name and 'outcome="blocked"' in name) >= 1
+    assert sum(counted[name] for name in of_hook if "hook_seconds_count" in name) >= 1
+    assert counted["llxprt_hooks_canary_ok"] == 1
+
+
+async def test_a_worker_whose_hooks_cannot_block_any_more_is_not_healthy(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, said = PolicyWorker(Config()), list[str]()
+    monkeypatch.setattr(service, "CANARY_SECONDS", 0.01)
+    with listen("127.0.0.1", 0) as listener:
+        front = HttpFront(worker, listener)
+        client = httpx.AsyncClient(transport=httpx.ASGITransport(front._answer), base_url="http://worker")
+        watching = asyncio.create_task(service._watch_canary(worker, said.append))
+        with monkeypatch.context() as broken:
+            broken.setattr(canary, "_COMMAND", "true")
+            await eventually(lambda: len(said) == 1)
+            ill = await client.get("/healthz")
+            assert "llxprt_hooks_canary_ok 0" in worker.metrics.text()
+        await eventually(lambda: len(said) == 2)
+        well = await client.get("/healthz")
+        watching.cancel()
+        await client.aclose()
+    assert (ill.status_code, ill.text) == (503, "a hook that must block did not: no hook could be run\n")
+    assert well.status_code == 200
+    assert said == [f"warning: {ill.text.strip()}", "hooks can block again"]
+
+
+def test_a_worker_does_not_start_where_hooks_cannot_block(world: CliProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    hooked(world)
+    monkeypatch.setattr(canary, "_COMMAND", "exit 1")
+    with world.inside(**APPROVED), pytest.raises(service.ServeError, match="Hooks do not work here: a hook that must"):
+        service.run_worker(service.ServeOptions(str(world.root), http=service.HttpOptions("127.0.0.1", 0)), print)
 
 
 def test_workers_that_ask_each_other_in_a_circle_end(world: CliProject) -> None:

@@ -130,6 +130,8 @@ class HttpFront:
             words, status = "draining", 503
         elif self._nats is not None and not self._nats.is_connected:
             words, status = "not connected to NATS", 503
+        elif self._worker.metrics.canary:
+            words, status = self._worker.metrics.canary, 503
         return PlainTextResponse(f"{words}\n", status, _CLOSE)
 
     async def _metrics(self, request: Request) -> Response:

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from llxprt_hooks.config import Config
+from llxprt_hooks.core.engine.observer import Observers
 from llxprt_hooks.core.executors.nats import NatsSpec
 from llxprt_hooks.fleet.audit.log import HookLog
+from llxprt_hooks.fleet.canary import canary_problem
 from llxprt_hooks.fleet.nats_connection import DEFAULT_SUBJECT, NatsAddress, NatsUnavailableError
+from llxprt_hooks.fleet.serve.metrics import Metrics
 from llxprt_hooks.fleet.serve.nats_front import NatsFront
 from llxprt_hooks.fleet.serve.worker import PolicyWorker
 from llxprt_hooks.settings.problem import SettingsError
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from llxprt_hooks.fleet.serve.http_front import HttpFront
 
 Say = Callable[[str], None]
+
+CANARY_SECONDS = 30.0
+"""Between two tries whether hooks can block."""
 
 
 class ServeError(Exception):
@@ -49,17 +55,18 @@ class ServeOptions:
 
 def run_worker(options: ServeOptions, say: Say) -> None:
     """Serve until SIGTERM or Ctrl-C. Raises ``ServeError`` if that cannot even begin."""
-    config = _load(options)
+    metrics = Metrics()
+    config = _load(options, metrics)
     for problem in config.settings.problems if config.settings else ():
         say(f"warning: {problem}")
-    asyncio.run(_serve(config, options, say))
+    asyncio.run(_serve(PolicyWorker(config, metrics), options, say))
 
 
-def _load(options: ServeOptions) -> Config:
+def _load(options: ServeOptions, metrics: Metrics) -> Config:
     """Load the settings of the folder. A worker without all of its hooks would let pass what they guard."""
     try:
-        hook_log = HookLog(options.directory)
-        config = Config.load(options.directory, strict=True, observer=hook_log, require=options.required)
+        observer = Observers(HookLog(options.directory), metrics)
+        config = Config.load(options.directory, strict=True, observer=observer, require=options.required)
     except SettingsError as error:
         raise ServeError(error.refusal) from error
     if config.settings is not None and config.settings.notices:
@@ -97,8 +104,10 @@ def _refuse_loop(config: Config, options: ServeOptions) -> None:
             )
 
 
-async def _serve(config: Config, options: ServeOptions, say: Say) -> None:
-    worker = PolicyWorker(config)
+async def _serve(worker: PolicyWorker, options: ServeOptions, say: Say) -> None:
+    await _try_canary(worker)
+    if worker.metrics.canary:
+        raise ServeError(f"Hooks do not work here: {worker.metrics.canary}")
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     reloading: set[asyncio.Task[None]] = set()
 
@@ -120,8 +129,10 @@ async def _serve(config: Config, options: ServeOptions, say: Say) -> None:
     http, serving = await _start_http(worker, options.http, nats, say)
     await _start_nats(nats, say)
     say("ready")
+    canary = asyncio.create_task(_watch_canary(worker, say))
     ended = [asyncio.ensure_future(stopped.wait()), *([serving] if serving else [])]
     await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
+    canary.cancel()
     say("draining: finishing accepted events, refusing new ones")
     if http is not None:
         http.drain()
@@ -129,6 +140,20 @@ async def _serve(config: Config, options: ServeOptions, say: Say) -> None:
         await nats.drain()
     if http is not None and serving is not None:
         await http.drained(serving)
+
+
+async def _try_canary(worker: PolicyWorker) -> None:
+    worker.metrics.canary = await canary_problem()
+
+
+async def _watch_canary(worker: PolicyWorker, say: Say) -> None:
+    """Try again and again whether hooks can block; report when that changes."""
+    while True:
+        await asyncio.sleep(CANARY_SECONDS)
+        before = worker.metrics.canary
+        await _try_canary(worker)
+        if (problem := worker.metrics.canary) != before:
+            say(f"warning: {problem}" if problem else "hooks can block again")
 
 
 async def _start_nats(front: NatsFront | None, say: Say) -> None:
@@ -165,7 +190,7 @@ async def _start_http(
 async def _reload(worker: PolicyWorker, options: ServeOptions, say: Say) -> None:
     """Read the settings again; keep the old hooks if that fails."""
     try:
-        await asyncio.to_thread(_load, options)
+        await asyncio.to_thread(_load, options, Metrics())
         await asyncio.to_thread(worker.config.reload)
     except (SettingsError, ServeError) as error:
         worker.metrics.reloads["failure"] += 1

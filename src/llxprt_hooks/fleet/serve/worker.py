@@ -38,9 +38,16 @@ _OWN_FIELDS: Final = ("cwd", "transcript_path", "hook_event_name")
 class PolicyWorker:
     """Answers events, whichever way they come."""
 
-    def __init__(self, config: Config, *, most_at_once: int = DEFAULT_MAX_PROCESSES, queue: int = MAX_QUEUE) -> None:
+    def __init__(
+        self,
+        config: Config,
+        metrics: Metrics | None = None,
+        *,
+        most_at_once: int = DEFAULT_MAX_PROCESSES,
+        queue: int = MAX_QUEUE,
+    ) -> None:
         self.config = config
-        self.metrics = Metrics()
+        self.metrics = metrics or Metrics()
         self._most_at_once = most_at_once
         self._slots = asyncio.Semaphore(most_at_once)
         self._queue = queue
