@@ -53,7 +53,7 @@ class Page:
         """The events in the list, from the top."""
         found: list[str] = self.browser.execute_script(
             "return [...document.querySelectorAll('.row')].sort((a, b) => a.ariaPosInSet - b.ariaPosInSet)"
-            ".map((row) => row.querySelector('.what').innerText.replace(/\\s+/g, ' '))"
+            ".map((row) => [...row.querySelectorAll('.what > :not(.who)')].map((each) => each.innerText).join(' '))"
         )
         return found
 
@@ -85,6 +85,30 @@ def browser() -> Iterator[Chrome]:
     need_browser()
     with browsing() as running:
         yield running
+
+
+AGENT = """
+from llxprt_hooks import Hooks
+
+for team in ("web", "docs"):
+    hooks = Hooks.load(".", log=True, metadata={"team": team})
+    with hooks.session(f"session-of-{team}"):
+        hooks.sync.run_tool("run_shell_command", {"command": "ls"}, lambda args: "a.txt")
+        hooks.sync.run_tool("read_card", {}, lambda args: "4111 1111")
+"""
+CLAUDE = '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "updatedInput": {"command": "ls -l"}}}'
+REDACT = '{"hookSpecificOutput": {"tool_response": "****"}}'
+SLOW = f"echo '{REDACT}'; until [ -e go ]; do sleep 0.1; done"
+ACTING: dict[str, Any] = {
+    "BeforeTool": [
+        {
+            "matcher": "run_shell_command",
+            "dialect": "claude",
+            "hooks": [{"type": "command", "command": f"echo '{CLAUDE}'"}],
+        }
+    ],
+    "AfterTool": [{"matcher": "read_card", "hooks": [{"type": "command", "name": "redact", "command": SLOW}]}],
+}
 
 
 @contextmanager
@@ -189,6 +213,84 @@ def test_keyboard(page: Page, world: CliProject) -> None:
     page.press(Keys.ESCAPE)
     page.press("h")
     page.see("#hooks-view", "no-secrets")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_filter_is_hidden_and_escape_leaves_one_thing_at_a_time(world: CliProject, width: int) -> None:
+    need_browser()
+    world.write(world.project_file, {"enableHooks": True, "hooks": GUARD})
+    for _ in range(2):
+        fire(world, "write_file", SECRET)
+    with browsing(width, 800) as browser, opened(browser, world) as page:
+        until(lambda: len(page.rows()) == 4)
+        page.click(".chip.blocked")
+        page.choose("filter-tool", "write_file")
+        page.press("h")
+        until(lambda: page.text("#active").split("\n") == ["blocked ×", "tool: write_file ×", "Clear filters"])
+        page.see("#hooks", "no-secrets\nBeforeTool, 2 runs, 2 blocked")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+        page.press("e")
+        page.click(".row.blocked")
+        page.see("#details", "it has a key")
+        page.press("h")
+        page.press(Keys.ESCAPE)  # the hooks
+        until(lambda: page.one("#events-view").is_displayed())
+        page.see("#details", "it has a key")
+        page.click("#fire-button")
+        page.one("#fire-input")
+        page.press(Keys.ESCAPE)  # what is fired again
+        until(lambda: not page.all("#fire-input"))
+        page.see("#details", "it has a key")
+        page.press(Keys.ESCAPE)  # the event; on a phone, its page first
+        if width < 500:
+            until(lambda: not page.one("#details").is_displayed())
+            page.press(Keys.ESCAPE)
+        until(lambda: not page.all(".row[aria-selected=true]"))
+        page.press(Keys.ESCAPE)  # the filter that was set last
+        until(lambda: page.text("#active").split("\n") == ["blocked ×", "Clear filters"])
+        page.click("#active button")
+        until(lambda: len(page.rows()) == 4)
+        assert not page.one("#active").is_displayed()
+
+
+def test_an_event_appears_when_it_starts_with_who_asked_and_what_changed(browser: Chrome, world: CliProject) -> None:
+    world.write(world.project_file, {"enableHooks": True, "hooksConfig": {"profile": "full"}, "hooks": ACTING})
+    environment = world.environment(LLXPRT_TRUST_PROJECT_HOOKS="1")
+    with (
+        opened(browser, world) as page,
+        subprocess.Popen([sys.executable, "-c", AGENT], env=environment, cwd=world.root) as agent,
+    ):
+        page.see(".row.running", "Running by redact")
+        page.see(".row.running .who", "web")
+        page.see(".row.running .who", "session-…")
+        page.click(".row.running")
+        page.see("#details", "Running: redact.")
+        page.see("#details .facts", "session-of-web")
+        world.write(world.root / "go", "")
+        page.see("#details .card", "Replaces the result.")
+        assert agent.wait() == 0
+        until(lambda: len(page.rows()) == 4)
+        page.choose("filter-caller", "team=docs")
+        until(lambda: len(page.rows()) == 2)
+        page.choose("filter-session", "session-of-web")
+        page.see("#empty", "No event matches")
+        page.press(Keys.ESCAPE)
+        page.press(Keys.ESCAPE)
+        until(lambda: len(page.rows()) == 2)
+        page.click(f"[id='row-{newest(page, 'run_shell_command')}']")
+        page.see("#details .card", "claude")
+        page.see("#details .card", "Changes the arguments.")
+
+
+def newest(page: Page, tool: str) -> str:
+    """The id of the newest event of a tool."""
+    found: str = page.browser.execute_script(
+        "const rows = [...document.querySelectorAll('.row')].filter((row) => row.innerText.includes(arguments[0]));"
+        "return rows.sort((a, b) => a.ariaPosInSet - b.ariaPosInSet)[0].id",
+        tool,
+    )
+    return found.removeprefix("row-")
 
 
 def test_hooks_that_never_fire_and_latencies(page: Page, world: CliProject) -> None:

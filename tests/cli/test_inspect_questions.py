@@ -17,9 +17,9 @@ import pytest
 from llxprt_hooks import Answered, ApprovalRequest, Config, HookLog, Hooks, NobodyToAsk, ask
 from llxprt_hooks.commands.inspect.questions import GONE_AFTER, MAX_QUESTIONS, Questions, UnknownQuestionError
 from llxprt_hooks.commands.log import LogFilter, LogReader
-from llxprt_hooks.integrations import inspector_questions
 from llxprt_hooks.integrations.approvers import ask_in_inspector
 from llxprt_hooks.integrations.inspector_questions import PATH, announced, ask_everywhere, open_inspectors
+from llxprt_hooks.settings.levels import inspectors_folder
 from tests.support.inspector import Inspector, inspecting
 from tests.support.processes import DEADLINE, until
 
@@ -186,7 +186,7 @@ def test_what_an_inspector_left_behind_is_not_asked() -> None:
     with announced(40000, "key"):
         [found] = open_inspectors()
         assert (found.port, found.key) == (40000, "key")
-        file = inspector_questions._folder() / "40000.json"
+        file = inspectors_folder() / "40000.json"
         assert file.stat().st_mode & 0o077 == 0
         left = file.read_text()
     assert not file.exists()

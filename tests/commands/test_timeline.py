@@ -51,6 +51,24 @@ def test_what_hooks_that_act_did_has_its_word() -> None:
     assert [(each["decision"], each["word"]) for each in shown] == [("asked", "asked"), ("blocked", "refused")]
 
 
+def started(event_id: str = "e1", **fields: Any) -> dict[str, Any]:
+    return {**ended(event_id), "started": True, "metadata": {"team": "web"}, **fields}
+
+
+def test_an_event_is_there_when_it_starts_and_decided_when_it_ends() -> None:
+    timeline = timeline_of(started())
+    [event] = timeline.events.values()
+    assert event.summary() | {"decision": "running", "complete": False, "names": ["guard"], "subject": "glob"} == (
+        event.summary()
+    )
+    assert event.callers == ["team=web"]
+    assert timeline.view(Where()).figures.to_dict()["decisions"] == {"running": 1}
+
+    timeline.add([execution(blocked=True), ended(blocked=True)])
+    assert (event.decision, event.summary()["complete"]) == ("blocked", True)
+    assert timeline.view(Where()).figures.to_dict()["decisions"] == {"blocked": 1}
+
+
 def ids(timeline: Timeline, **where: str) -> list[str]:
     view = timeline.view(Where.of(where))
     return [event.id for event in view.page(before=None, limit=1000)]

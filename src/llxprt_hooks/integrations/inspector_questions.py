@@ -23,8 +23,9 @@ from typing import Any, Final
 
 from llxprt_hooks._support.json_codec import read_json_object, write_json
 from llxprt_hooks.core.calls.approval import Answer, Approval, ApprovalRequest, NobodyToAsk
-from llxprt_hooks.settings import exclusive_lock, make_private_folder, user_folder, write_atomically
+from llxprt_hooks.settings import exclusive_lock, make_private_folder, write_atomically
 from llxprt_hooks.settings.atomic import is_locked
+from llxprt_hooks.settings.levels import inspectors_folder
 
 EXPIRES: Final = 300.0
 """Seconds that a person has to answer."""
@@ -55,7 +56,7 @@ class OpenInspector:
 @contextmanager
 def announced(port: int, key: str) -> Iterator[None]:
     """Let agents find an inspector meanwhile."""
-    file = _folder() / f"{port}.json"
+    file = inspectors_folder() / f"{port}.json"
     make_private_folder(file.parent)
     with exclusive_lock(file, timeout=_PATIENCE):
         write_atomically(file, json.dumps({"port": port, "key": key}), mode=0o600)
@@ -67,7 +68,7 @@ def announced(port: int, key: str) -> Iterator[None]:
 
 def open_inspectors() -> list[OpenInspector]:
     """Return the inspectors that are open now."""
-    return [found for file in sorted(_folder().glob("*.json")) if (found := _announced_in(file)) is not None]
+    return [found for file in sorted(inspectors_folder().glob("*.json")) if (found := _announced_in(file)) is not None]
 
 
 def _announced_in(file: Path) -> OpenInspector | None:
@@ -79,10 +80,6 @@ def _announced_in(file: Path) -> OpenInspector | None:
         return None
     port, key = said.get("port"), said.get("key")
     return OpenInspector(port, key) if isinstance(port, int) and isinstance(key, str) else None
-
-
-def _folder() -> Path:
-    return user_folder() / "inspectors"
 
 
 async def ask_everywhere(request: ApprovalRequest, expires: float = EXPIRES) -> Answer:

@@ -46,6 +46,11 @@ def user_folder() -> Path:
     return home_folder() / FOLDER
 
 
+def inspectors_folder() -> Path:
+    """Return where open inspectors announce themselves."""
+    return user_folder() / "inspectors"
+
+
 def wants_log() -> bool:
     """Whether the environment has every program record its hooks."""
     return os.environ.get(LOG_VARIABLE) == "1" or chosen_log() is not None

@@ -27,6 +27,7 @@ from llxprt_hooks.core.protocol.outputs import BeforeToolHookOutput
 from llxprt_hooks.fleet.audit import log as hook_log
 from llxprt_hooks.fleet.audit.log import log_file
 from llxprt_hooks.fleet.audit.record import MAX_PAYLOAD
+from llxprt_hooks.integrations.inspector_questions import announced
 from llxprt_hooks.settings import atomic
 from llxprt_hooks.settings.definitions import HookConfig
 from tests.support.processes import DEADLINE
@@ -436,3 +437,19 @@ async def test_the_merged_output_is_recorded_together_with_payloads() -> None:
 
     _, event = LogReader(events=True).read()
     assert event["output"]["decision"] == "deny"
+
+
+def test_the_start_of_an_event_is_recorded_while_an_inspector_is_open(tmp_path: Path) -> None:
+    hooks = Hooks(hooks=DENY, observer=HookLog(tmp_path), metadata={"team": "web"})
+    hooks.sync.run_tool("glob", {}, lambda args: "ran")
+    assert [each.get("started", False) for each in LogReader(events=True).read()] == [False, False]
+
+    reader = LogReader(events=True)
+    reader.read()
+    with announced(1, "key"):
+        hooks.sync.run_tool("glob", {}, lambda args: "ran")
+    begin, run, end = reader.read()
+    assert begin["event_id"] == run["event_id"] == end["event_id"]
+    assert (begin["started"], begin["subject"], begin["hooks"]) == (True, "glob", ["guard"])
+    assert begin["metadata"] == {"team": "web"}
+    assert [each["hook"] for each in read_log()] == ["guard", "guard"]

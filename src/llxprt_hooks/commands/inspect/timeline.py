@@ -47,6 +47,8 @@ class RecordedDecision(StrEnum):
     FAILED = "failed"
     CHANGED = "changed"
     ALLOWED = "allowed"
+    RUNNING = "running"
+    """Nothing is known yet."""
 
 
 def would_decide(record: Record) -> str:
@@ -88,6 +90,7 @@ class TimelineEvent:
     number: int
     """The events of a timeline are numbered as they arrive."""
     executions: list[Record] = field(default_factory=list)
+    started: Record | None = None
     ended: Record | None = None
     answers: list[Record] = field(default_factory=list)
     """What became of the questions that its hooks asked: several, if a framework suspended the call meanwhile."""
@@ -102,13 +105,16 @@ class TimelineEvent:
             self.answers.append(record)
         elif "hook" in record:
             self.executions.append(record)
+        elif record.get("started"):
+            self.started = record
         else:
             self.ended = record
 
     @property
     def record(self) -> Record:
         """The record that says most about the event."""
-        return self.ended or [*self.answers, *self.executions][-1]
+        begun = (self.started,) if self.started else ()
+        return self.ended or [*begun, *self.answers, *self.executions][-1]
 
     @property
     def event_name(self) -> str:
@@ -154,7 +160,8 @@ class TimelineEvent:
     def subject(self) -> str:
         """What matchers were compared with: the tool's name and the like."""
         known = self.record.get("tool_name") or (self.payload or {}).get("tool_name")
-        subject = self.ended.get("subject") if self.ended else known
+        whole = self.ended or self.started
+        subject = whole.get("subject") if whole else known
         return subject if isinstance(subject, str) else ""
 
     @property
@@ -165,7 +172,7 @@ class TimelineEvent:
     @property
     def hooks(self) -> list[str]:
         """The hooks of the plan if it is known, otherwise those that have ended."""
-        planned = self.ended.get("hooks") if self.ended else None
+        planned = (self.ended or self.started or {}).get("hooks")
         ran = [str(each.get("hook")) for each in self.executions]
         return [str(each) for each in planned] if isinstance(planned, list) else ran
 
@@ -175,7 +182,8 @@ class TimelineEvent:
         if self.ended:
             return decision_of(self.ended, failed=failed)
         found = [decision_of(execution) for execution in self.executions]
-        return min(found, key=list(RecordedDecision).index, default=RecordedDecision.ASKED)
+        unknown = RecordedDecision.ASKED if self.answers else RecordedDecision.RUNNING
+        return min(found, key=list(RecordedDecision).index, default=unknown)
 
     @property
     def failed(self) -> bool:
@@ -211,7 +219,8 @@ class TimelineEvent:
     def text(self) -> str:
         """Everything that is known about it, in lower case, to search in."""
         if self._text is None:
-            records = [*self.executions, *self.answers, *([self.ended] if self.ended else [])]
+            whole = self.ended or self.started
+            records = [*self.executions, *self.answers, *([whole] if whole else [])]
             self._text = "\n".join(each for record in records for each in _strings(record)).casefold()
         return self._text
 
@@ -255,6 +264,7 @@ class TimelineEvent:
             "duration": self.duration,
             "hooks": executions,
             "planned": len(self.hooks),
+            "names": self.hooks,
             "complete": self.ended is not None,
             "payload": self.payload is not None,
         }

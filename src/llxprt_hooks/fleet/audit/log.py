@@ -1,7 +1,8 @@
 """The log of executions: which hook ran when, its decision, its output, its duration; and the result of its event.
 
 A bounded local file of JSON lines in the user's folder, readable by the user only. A line is one execution, one event
-(its plan and the merged decision, after the executions of its hooks), or the answer to a hook's question. Payloads
+(its plan and the merged decision, after the executions of its hooks), or the answer to a hook's question; while an
+inspector is open, also the start of an event. Payloads
 contain the data the agent works on. They, and answers that may repeat them, are recorded only on request. ``run``,
 ``serve`` and the proxies write the log; other programs opt in with ``Config(observer=HookLog(project))``.
 
@@ -18,9 +19,9 @@ from typing import TYPE_CHECKING
 from llxprt_hooks._support.json_codec import write_json
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.stamps import timestamp
-from llxprt_hooks.core.engine.observer import EventEnded, HookObserver
-from llxprt_hooks.fleet.audit.record import Record, answer_record, event_record, execution_record
-from llxprt_hooks.fleet.audit.recording import is_recording
+from llxprt_hooks.core.engine.observer import EventEnded, EventStarted, HookObserver
+from llxprt_hooks.fleet.audit.record import Record, answer_record, event_record, execution_record, start_record
+from llxprt_hooks.fleet.audit.recording import is_recording, is_watched
 from llxprt_hooks.process import call_blocking
 from llxprt_hooks.settings import exclusive_lock, make_private_folder, user_folder
 from llxprt_hooks.settings.atomic import append_line
@@ -70,6 +71,10 @@ class HookLog(HookObserver):
         self._file = file or log_file()
         self._usable = True
         self._dropped = 0
+
+    def event_started(self, event: EventStarted) -> None:
+        if is_watched():
+            self._write(partial(start_record, event))
 
     def hook_ended(self, result: HookExecutionResult) -> None:
         self._write(partial(execution_record, result))

@@ -19,7 +19,7 @@ from llxprt_hooks.events import Effect, EventSpec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from llxprt_hooks.core.engine.observer import EventEnded, QuestionEnded
+    from llxprt_hooks.core.engine.observer import EventEnded, EventStarted, QuestionEnded
     from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
 
 Record = dict[str, Any]
@@ -58,6 +58,22 @@ def execution_record(
     }
     payload = _complete("payload", result.hook_input) if payloads else {}
     return {**_bounded({**record, **_call(result.hook_input)}), **_caller(result.hook_input), **payload}
+
+
+def start_record(event: EventStarted, started: str, project: str, *, session_id: str = "", payloads: bool) -> Record:
+    """Return the record of an event whose hooks begin."""
+    matched = event.event_name.spec.matched_field
+    record = {
+        "event_id": event.event_id,
+        "timestamp": started,
+        "session_id": session_id or event.payload.get("session_id", ""),
+        "project": project,
+        "event_name": event.event_name.value,
+        "subject": event.payload.get(matched) if matched else None,
+        "hooks": [config.identity[:LOGGED_TEXT] for config in event.plan.hook_configs],
+        "started": True,
+    }
+    return {**_bounded(record), **_caller(event.payload)}
 
 
 def event_record(event: EventEnded, ended: str, project: str, *, session_id: str = "", payloads: bool) -> Record:

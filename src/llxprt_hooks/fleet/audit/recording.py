@@ -6,12 +6,14 @@ and happens only where a hook ran. Nobody holds the lock after the inspector has
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from llxprt_hooks.settings import exclusive_lock, make_private_folder
 from llxprt_hooks.settings.atomic import is_locked
+from llxprt_hooks.settings.levels import inspectors_folder
 
 _LOCKED = "recording"
 
@@ -22,6 +24,15 @@ _PATIENCE = 1.0
 def is_recording(folder: Path) -> bool:
     """Whether payloads are wanted in the log of this folder."""
     return is_locked(folder / _LOCKED)
+
+
+def is_watched() -> bool:
+    """Whether an inspector is open: then events are also recorded when they start."""
+    try:
+        with os.scandir(inspectors_folder()) as found:
+            return any(found)
+    except OSError:
+        return False
 
 
 @contextmanager

@@ -7,6 +7,7 @@ const ANSWERED = { approved: "allowed", denied: "blocked" };
 const ROW = 58;
 const PAGE = 300;
 const SLOW = 500;
+const ABANDONED = 600000;
 
 const $ = (id) => document.getElementById(id);
 const state = {
@@ -56,6 +57,7 @@ const count = (number) => number.toLocaleString();
 const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
 const pretty = (value) => JSON.stringify(value, null, 2);
 const lastPart = (path) => path.replace(/\/+$/, "").split("/").pop() || path;
+const shortSession = (id) => id.length > 12 ? `${id.slice(0, 8)}…` : id;
 const capital = (word) => word.charAt(0).toUpperCase() + word.slice(1);
 const badge = (decision, word = decision) => h("span", { className: `badge ${decision}` }, capital(word));
 
@@ -284,8 +286,8 @@ function drawRows() {
 
 function makeRow(event) {
   const deciding = event.hooks.filter((each) => each.decision === event.decision);
-  const names = (deciding.length ? deciding : event.hooks).map((each) => each.hook).join(", ");
-  const waiting = !event.complete && event.planned > event.hooks.length;
+  const names = deciding.length || event.hooks.length ? (deciding.length ? deciding : event.hooks).map((each) => each.hook).join(", ") : event.names.join(", ");
+  const waiting = isRunning(event);
   const failed = event.failed && event.decision !== "failed";
   return h("div", {
     id: `row-${event.id}`, className: `row ${event.decision}`, role: "option", title: event.reason || names,
@@ -296,10 +298,17 @@ function makeRow(event) {
       failed && h("span", { className: "badge failed" }, "a hook failed"),
       event.answer && h("span", { className: `badge ${ANSWERED[event.answer] || "asked"}` }, capital(event.answer)),
       ...event.hooks.filter((each) => each.observed && each.observed !== "would allow").slice(0, 1)
-        .map((each) => h("span", { className: "badge changed" }, each.observed))),
+        .map((each) => h("span", { className: "badge changed" }, each.observed)),
+      h("span", { className: "who", title: [...event.callers, event.session && `session ${event.session}`].filter(Boolean).join(", ") },
+        event.callers.map((each) => h("i", {}, each.replace(/^[^=]*=/, ""))), event.session && h("i", {}, shortSession(event.session)))),
     h("span", { className: event.duration >= SLOW ? "ms slow" : "ms" }, waiting ? "running" : milliseconds(event.duration)),
     h("div", { className: "why" }, h("b", {}, capital(event.word)), event.decision === "failed" ? `: ${event.reason}` : `${names ? ` by ${names}` : ""}${event.reason ? `: ${event.reason}` : ""}`),
     h("time", { dateTime: event.timestamp }, time(event.timestamp)));
+}
+
+/** Whether hooks of an event still run. One that was killed with its agent has no end. */
+function isRunning(event) {
+  return !event.complete && event.planned > event.hooks.length && Date.now() - new Date(event.timestamp) < ABANDONED;
 }
 
 function drawEmpty() {
@@ -326,7 +335,7 @@ const EMPTY = {
     h("p", {}, `${plural(known.configured, "hook")} configured for ${known.project}. Events appear here as soon as one of them runs.`),
     h("ol", {},
       h("li", {}, "Run the agent in another terminal:", command("llxprt-hooks run")),
-      h("li", {}, "Or let your own program write the log:", command('Config.load(".", observer=HookLog("."))')),
+      h("li", {}, "Or let your own program write the log:", command("LLXPRT_HOOKS_LOG=1 python my_agent.py")),
       h("li", {}, "To see payloads and fire them again, let them be recorded:", command("llxprt-hooks inspect --record"))),
   ],
   unconfigured: (known) => [
@@ -368,7 +377,7 @@ function drawOverview() {
 function chip(decision, number, pressed) {
   return h("button", {
     className: `chip ${decision}`, "aria-pressed": String(pressed),
-    on: { click: () => { state.where.decision = pressed ? "" : decision; reload(); } },
+    on: { click: () => setFilter("decision", pressed ? "" : decision) },
   }, decision && h("i"), decision ? capital(decision) : "All", number === null ? null : h("span", {}, count(number)));
 }
 
@@ -409,7 +418,7 @@ function drawHooks(known) {
 }
 
 function drawHook(hook, known) {
-  const bad = (number, decision) => number ? h("span", { className: `bad ${decision}` }, `, ${count(number)} ${decision}`) : null;
+  const bad = (number, decision) => number ? [", ", h("span", { className: `bad ${decision}` }, `${count(number)} ${decision}`)] : null;
   const figure = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, milliseconds(value)));
   return h("article", { className: "hook" },
     h("div", {},
@@ -463,7 +472,7 @@ function fillSelect(name, values) {
   const chosen = state.where[name] || "";
   const listed = values.filter(([value]) => value);
   if (chosen && !listed.some(([value]) => value === chosen)) listed.unshift([chosen, 0]);
-  const label = (value) => name === "project" ? lastPart(value) : name === "session" ? value.slice(0, 8) : value;
+  const label = (value) => name === "project" ? lastPart(value) : name === "session" ? shortSession(value) : value;
   const wanted = JSON.stringify([chosen, listed]);
   if (select.dataset.wanted === wanted || document.activeElement === select) return;
   select.dataset.wanted = wanted;
@@ -484,8 +493,30 @@ function showFilters() {
   $("filter-failed").checked = state.where.failed === "1";
   if (document.activeElement !== $("search")) $("search").value = state.where.text || "";
   const set = Object.values(state.where).some(Boolean);
-  $("clear").hidden = !set;
+  $("active").hidden = !set;
+  $("active").replaceChildren(...Object.entries(state.where).filter(([, value]) => value).map(([name, value]) =>
+    h("button", { title: "Remove this filter", on: { click: () => dropFilter(name) } }, filterLabel(name, value), h("span", { ariaHidden: "true" }, " ×"))),
+    h("button", { id: "clear", className: "all", on: { click: clearFilters } }, "Clear filters"));
   $("filters-button").className = set ? "quiet set" : "quiet";
+}
+
+function filterLabel(name, value) {
+  if (name === "failed") return "a hook failed";
+  if (name === "slow") return `${milliseconds(Number(value))} or more`;
+  if (name === "decision") return value;
+  return `${name === "caller" ? "asked by" : name}: ${name === "project" ? lastPart(value) : name === "session" ? shortSession(value) : value}`;
+}
+
+/** Set a filter, or remove it. The one that was set last is the last. */
+function setFilter(name, value) {
+  delete state.where[name];
+  if (value) state.where[name] = value;
+  reload();
+}
+
+function dropFilter(name) {
+  if (name === "text") $("search").value = "";
+  setFilter(name, "");
 }
 
 function clearFilters() {
@@ -495,10 +526,9 @@ function clearFilters() {
 }
 
 for (const name of [...FACETS, "slow"]) {
-  $(`filter-${name}`).addEventListener("change", (event) => { state.where[name] = event.target.value; event.target.blur(); reload(); });
+  $(`filter-${name}`).addEventListener("change", (event) => { event.target.blur(); setFilter(name, event.target.value); });
 }
-$("filter-failed").addEventListener("change", (event) => { state.where.failed = event.target.checked ? "1" : ""; reload(); });
-$("clear").addEventListener("click", clearFilters);
+$("filter-failed").addEventListener("change", (event) => setFilter("failed", event.target.checked ? "1" : ""));
 $("filters-button").addEventListener("click", () => {
   const open = $("filters").classList.toggle("open");
   $("filters-button").setAttribute("aria-expanded", String(open));
@@ -506,7 +536,7 @@ $("filters-button").addEventListener("click", () => {
 let typing = null;
 $("search").addEventListener("input", () => {
   clearTimeout(typing);
-  typing = setTimeout(() => { state.where.text = $("search").value.trim(); reload(); }, 180);
+  typing = setTimeout(() => setFilter("text", $("search").value.trim()), 180);
 });
 $("list").addEventListener("scroll", draw, { passive: true });
 new ResizeObserver(draw).observe($("list"));
@@ -570,7 +600,7 @@ function describe(event) {
       h("button", { className: "quiet", on: { click: () => copy(event.hook_test, "Copied: save it as NAME.hooktest.json") } }, "Copy as hook test")),
     h("div", { id: "fire" }),
     h("h3", {}, "Hooks", h("small", {}, order)),
-    ...(event.executions.length ? event.executions.map((each, at) => hookCard(each, event, at)) : [h("p", { className: "note" }, "No hook ran.")]),
+    ...(event.executions.length ? event.executions.map((each, at) => hookCard(each, event, at)) : [h("p", { className: "note" }, isRunning(event) ? `Running: ${event.names.join(", ")}.` : "No hook ran.")]),
     ...(event.answers.length ? [h("h3", {}, "Asked"), ...event.answers.map(answerCard)] : []),
     h("h3", {}, "Merged result"), merged(event),
     h("h3", {}, "Plan", h("small", {}, "with the settings as they are now")), ...plan(event),
@@ -586,15 +616,20 @@ function decisionOf(record) {
   return record.effects && record.effects.length ? "changed" : "allowed";
 }
 
+/** Milliseconds; its name was another before 0.4. */
+const took = (record) => record.duration_ms ?? record.duration;
+
 function hookCard(record, event, at) {
   const decision = decisionOf(record);
   const ending = record.signal || (record.exit_code === null || record.exit_code === undefined ? "no exit code" : `exit code ${record.exit_code}`);
-  const effects = record.effects && record.effects.length ? `Changes ${record.effects.join(", ")}.` : "";
+  const effects = effectWords(record);
   const would = { blocked: "blocked", stopped: "stopped the agent", asked: "asked a person", changed: "changed something", failed: "failed", allowed: "allowed" };
   const observed = record.observed && `It would have ${would[decisionOf(record.observed)]}${record.observed.reason ? `: ${record.observed.reason}` : "."}`;
   return h("article", { className: `card ${decision}` },
-    h("header", {}, h("h4", {}, record.hook), record.observed ? h("span", { className: "badge changed" }, "Only observes") : badge(decision, decision === event.decision ? event.word : decision),
-      h("span", { className: "end" }, `${ending}, ${milliseconds(record.duration)}${record.warm ? ", warm" : ""}`)),
+    h("header", {}, h("h4", {}, record.hook),
+      record.dialect && record.dialect !== "llxprt" && h("span", { className: "badge dialect", title: "The language that this hook speaks" }, record.dialect),
+      record.observed ? h("span", { className: "badge changed" }, "Only observes") : badge(decision, decision === event.decision ? event.word : decision),
+      h("span", { className: "end" }, `${ending}, ${milliseconds(took(record))}${record.warm ? ", warm" : ""}`)),
     record.command !== record.hook && h("code", {}, record.command),
     waterfall(record, event),
     record.error && h("p", { className: "error" }, record.error),
@@ -605,11 +640,24 @@ function hookCard(record, event, at) {
     record.payload ? folded("stdin", pretty(record.payload), `${at}-stdin`) : null);
 }
 
+const EFFECTS = {
+  tool_input: "changes the arguments", additionalContext: "adds context", llm_request: "changes the request",
+  llm_response: "replaces the model's answer", toolConfig: "restricts the tools", tool_response: "replaces the result",
+  clearContext: "clears the conversation",
+};
+
+/** What a hook or an event did besides its decision, as a sentence. */
+function effectWords(record) {
+  const asked = record.asked && !record.blocked ? ["asks a person"] : [];
+  const words = [...asked, ...(record.effects || []).map((each) => EFFECTS[each] || `changes ${each}`)];
+  return words.length ? `${capital(words.join(", "))}.` : "";
+}
+
 function answerCard(record) {
   const denied = record.blocked ? "denied" : record.answer.split(" ")[0];
   return h("article", { className: `card ${ANSWERED[denied] || "asked"}` },
     h("header", {}, h("h4", {}, `${record.hook} asked`), badge(ANSWERED[denied] || "asked", record.answer),
-      h("span", { className: "end" }, milliseconds(record.duration))),
+      h("span", { className: "end" }, milliseconds(took(record)))),
     h("p", { className: "note" }, record.refusal ? `${record.reason} (${record.refusal})` : record.reason),
     record.tool_input ? folded("arguments", pretty(record.tool_input), `${record.id}-arguments`) : null);
 }
@@ -617,9 +665,9 @@ function answerCard(record) {
 function waterfall(record, event) {
   if (!event.ended || !event.duration || event.executions.length < 2) return null;
   const begin = new Date(event.ended.timestamp) - event.duration;
-  const offset = Math.max(0, new Date(record.timestamp) - record.duration - begin);
+  const offset = Math.max(0, new Date(record.timestamp) - took(record) - begin);
   const bar = h("i");
-  const width = Math.min(100, (record.duration / event.duration) * 100);
+  const width = Math.min(100, (took(record) / event.duration) * 100);
   bar.style.left = `${Math.min((offset / event.duration) * 100, 100 - width)}%`;
   bar.style.width = `${width}%`;
   return h("div", { className: "bar", title: `starts after ${milliseconds(offset)}` }, bar);
@@ -647,11 +695,11 @@ function formatted(text) {
 
 function merged(event) {
   const ended = event.ended;
-  if (!ended) return h("p", { className: "note" }, "The event has not ended, or its caller was cancelled.");
+  if (!ended) return h("p", { className: "note" }, isRunning(event) ? "Its hooks still run." : "The event has no end: its caller was cancelled, or the agent was killed.");
   if (ended.output) return h("pre", {}, pretty(ended.output));
-  const effects = ended.effects && ended.effects.length ? `Changes ${ended.effects.join(", ")}. ` : "";
+  const effects = effectWords(ended);
   return h("p", {}, badge(event.decision, event.word), " ", h("span", { className: "note" },
-    `${effects}${ended.output_bytes ? "The complete result was too large to record." : "The complete result is recorded together with payloads."}`));
+    `${effects} ${ended.output_bytes ? "The complete result was too large to record." : "The complete result is recorded together with payloads."}`));
 }
 
 function plan(event) {
@@ -854,11 +902,14 @@ const KEYS = {
 
 function escape() {
   const active = document.activeElement;
-  if (active && active.matches("input, textarea, select")) return active.blur();
+  if (active && active.matches("input, select")) return active.blur();
+  if ($("filters").classList.contains("open")) return $("filters-button").click();
+  if (state.hooksShown) return showView(false);
   if (state.fireOpen) { state.fireOpen = false; return showDetails(state.selected); }
   if ($("details").classList.contains("open") && matchMedia("(max-width: 760px)").matches) return closeDetails();
   if (state.selected) return noDetails();
-  if (Object.values(state.where).some(Boolean)) clearFilters();
+  const last = Object.keys(state.where).at(-1);
+  if (last) dropFilter(last);
 }
 
 document.addEventListener("keydown", (event) => {
@@ -870,7 +921,7 @@ document.addEventListener("keydown", (event) => {
   if (run) { event.preventDefault(); run(); }
 });
 
-const given = new URLSearchParams(location.search);
-for (const name of [...FACETS, "decision", "slow", "failed", "text"]) if (given.get(name)) state.where[name] = given.get(name);
+const FILTERS = new Set([...FACETS, "decision", "slow", "failed", "text"]);
+for (const [name, value] of new URLSearchParams(location.search)) if (FILTERS.has(name) && value) state.where[name] = value;
 noDetails();
 reload().catch((error) => toast(error.message));
