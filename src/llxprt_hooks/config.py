@@ -255,7 +255,7 @@ class Config:
 
         observers = self.observer.observers if isinstance(self.observer, Observers) else (self.observer,)
         if not any(isinstance(each, HookLog) for each in observers):
-            self._observe_too(HookLog(self.working_dir, session_id=self.session_id))
+            self._observe_too(HookLog(self.working_dir))
 
     def _observe_too(self, observer: HookObserver) -> None:
         self.observer = observer if self.observer is None else Observers(observer, self.observer)

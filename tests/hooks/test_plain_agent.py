@@ -816,10 +816,12 @@ async def test_any_program_can_record_its_hooks(
     if how == "a path":
         monkeypatch.setenv("LLXPRT_HOOKS_LOG", str(project.root / "kept" / "hooks.jsonl"))
     hooks = Hooks.load(project.root, log=how == "an option")
-    await hooks.run_tool("write_file", {}, lambda args: "done")
+    with hooks.session("one-of-many"):
+        await hooks.run_tool("write_file", {}, lambda args: "done")
     assert log_file() == (project.root / "kept" / "hooks.jsonl" if how == "a path" else project.log_file)
     recorded = log_file().read_text() if log_file().exists() else ""
     assert recorded.count('"hook":"guard"') == (0 if how == "nothing" else 1)
+    assert recorded.count('"session_id":"one-of-many"') == recorded.count('"session_id"')
 
 
 def test_a_session_may_be_entered_again_inside_of_another_one() -> None:
