@@ -371,6 +371,7 @@ def test_json_has_the_names_that_others_rely_on(world: CliProject) -> None:
         "signal": None,
         "dialect": "llxprt",
         "warm": False,
+        "ahead": False,
         "stdout": '{"decision": "deny", "reason": "not today"}',
         "stderr": "",
         "error": None,

@@ -154,6 +154,7 @@ def test_json_is_one_object_per_line_without_the_input_of_hooks(recorded: CliPro
         "exit_code": 0,
         "signal": None,
         "warm": False,
+        "ahead": False,
         "stdout": "{}",
         "stderr": "",
         "error": None,

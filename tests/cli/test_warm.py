@@ -38,9 +38,34 @@ def test_fire_says_that_a_hook_that_could_be_warm_was_cold(warm: CliProject) -> 
     assert "ms, cold\n" in run.stdout
 
 
+def test_fire_starts_another_program_ahead_and_says_so(world: CliProject) -> None:
+    world.configure(BeforeTool={"name": "check", "command": "cat > /dev/null; echo '{}'", "warm": True})
+
+    assert " ms, started ahead\n" in world.run("fire", "BeforeTool").stdout
+    [result] = world.run("fire", "BeforeTool", "--json").json["results"]
+    assert (result["warm"], result["ahead"]) == (True, True)
+
+
+def test_fire_says_that_a_program_that_acts_before_it_reads_was_cold(world: CliProject) -> None:
+    world.configure(BeforeTool={"name": "check", "command": "echo '{}'", "warm": True})
+
+    assert "ms, cold\n" in world.run("fire", "BeforeTool").stdout
+
+
+def test_log_marks_runs_that_were_started_ahead(world: CliProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.enter(monkeypatch)
+    config = HookConfig("command", CommandSpec("true"), name="check")
+    result = HookExecutionResult(config, HookEventName.BEFORE_TOOL, success=True, warm=True, ahead=True)
+    HookLog(world.root).hook_ended(result)
+
+    assert world.run("log").stdout.count("check (ahead)") == 1
+    assert world.run("log", "--json").json_lines[0]["ahead"] is True
+
+
 def test_list_shows_warm_hooks(warm: CliProject) -> None:
     assert (
-        "      warm: runs in a pre-started interpreter, if the command is a Python script\n" in warm.run("list").stdout
+        "      warm: runs in a pre-started process, a Python script in a pre-started interpreter\n"
+        in warm.run("list").stdout
     )
     assert [hook["warm"] for hook in warm.run("list", "--json").json["hooks"]] == [True]
 

@@ -50,6 +50,7 @@ _RESULT_FIELDS = {
     "duration_ms": "duration_ms",
     "dialect": "dialect",
     "warm": "warm",
+    "ahead": "ahead",
     "stdout": "stdout",
     "stderr": "stderr",
     "error": "error",
@@ -61,6 +62,9 @@ _RESULT_FIELDS = {
 
 ZYGOTE_PATIENCE = 10.0
 """Seconds to wait for the interpreter of a warm hook, so that the hook runs as it does in an agent from then on."""
+
+AHEAD_PATIENCE = 0.25
+"""Seconds that a process has to reach its input, for the same reason. One that acts before that is not used."""
 
 
 _MAX_LENGTH = 100

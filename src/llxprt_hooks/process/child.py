@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import struct
 import subprocess
+import termios
 from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.process.errors import SpawnError, explain
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 class Child:
     """A started process, the pipes to its standard streams, and the watch for its end."""
 
-    __slots__ = ("_listed", "_reaped", "feed", "pid", "stderr", "stdout", "warm", "watch")
+    __slots__ = ("_guard", "_listed", "_reaped", "ahead", "feed", "pid", "stderr", "stdout", "warm", "watch")
 
     def __init__(
         self,
@@ -33,9 +36,13 @@ class Child:
         listed: int | None,
         *,
         warm: bool = False,
+        guard: int | None = None,
     ) -> None:
         self.pid = pid
         self.warm = warm
+        self.ahead = False
+        """It was started before there was anything for it to do."""
+        self._guard = guard
         self._listed = listed
         if feed is not None:
             no_fork.add_input(feed.fd)
@@ -44,6 +51,17 @@ class Child:
         self.stderr = stderr
         self.watch = watch
         self._reaped = False
+
+    def begin(self, stdin: bytes | Callable[[], bytes]) -> Child:
+        """Give its input to a program that was started without."""
+        assert self.feed is not None
+        data = stdin if isinstance(stdin, bytes) else stdin()
+        self._unguard()
+        self.ahead = True
+        self.feed = Feed(self.feed.fd, data)
+        if self.feed.push():
+            self.close_stdin()
+        return self
 
     def reap(self) -> int | None:
         """Reap the process, which has ended, and return its exit code.
@@ -68,9 +86,17 @@ class Child:
 
     def close_descriptors(self) -> None:
         self.close_stdin()
+        if self._guard is not None:
+            os.close(self._guard)
         os.close(self.stdout.fd)
         os.close(self.stderr.fd)
         self.watch.close()
+
+    def _unguard(self) -> None:
+        guard, self._guard = self._guard, None
+        if guard is not None:
+            _let_end(guard)
+            os.close(guard)
 
 
 _HELD: Final = ("/bin/sh", "-c", 'read -r _; exec "$@"', "sh")
@@ -82,12 +108,15 @@ def spawn(
     argv: Sequence[str],
     *,
     executable: str | None = None,
-    stdin: bytes | Callable[[], bytes],
+    stdin: bytes | Callable[[], bytes] | None,
     env: Mapping[str, str],
     cwd: str,
     output_limit: int,
 ) -> Child:
     """Start a program, and write to its stdin what fits into the pipe, while the program loads.
+
+    With None for ``stdin`` it waits for its input until `Child.begin`. If its input ends before that, because this
+    process was killed, it is killed.
 
     Raises `SpawnError` if the program cannot be started, or cannot be watched; nothing is left running then.
     """
@@ -103,7 +132,7 @@ def spawn(
             their_stdin, our_stdin, our_stdout, their_stdout, our_stderr, their_stderr = opened
             if not argv:
                 raise ValueError("an empty argv")
-            held = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
+            held = stdin is not None and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
             if held:
                 argv, executable = (*_HELD, executable or argv[0], *argv[1:]), _HELD[0]
             Process(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
@@ -112,17 +141,23 @@ def spawn(
                 watch = watch_exit(started[0])
             # The program may wait for its input already: everything else comes after that.
             os.set_blocking(our_stdin, False)
-            data = stdin if isinstance(stdin, bytes) else stdin()
-            feed = Feed(our_stdin, b"\n" + data if held else data)
-            all_written = feed.push()
-            for fd in (their_stdin, their_stdout, their_stderr, our_stdin)[: 4 if all_written else 3]:
+            all_written, guard = False, None
+            if stdin is None:
+                _kill_at_end(their_stdin, started[0])
+                feed, guard = Feed(our_stdin, b""), their_stdin
+            else:
+                data = stdin if isinstance(stdin, bytes) else stdin()
+                feed = Feed(our_stdin, b"\n" + data if held else data)
+                all_written = feed.push()
+            given_up = [their_stdout, their_stderr, *([their_stdin] if guard is None else [])]
+            for fd in [*given_up, our_stdin] if all_written else given_up:
                 opened.remove(fd)
                 os.close(fd)
             os.set_blocking(our_stdout, False)
             os.set_blocking(our_stderr, False)
             drains = Drain(our_stdout, output_limit), Drain(our_stderr, output_limit)
             watch = watch or watch_exit(started[0])
-            child = Child(started[0], None if all_written else feed, *drains, watch, listed)
+            child = Child(started[0], None if all_written else feed, *drains, watch, listed, guard=guard)
         except BaseException as error:
             for fd in opened:
                 os.close(fd)
@@ -135,6 +170,28 @@ def spawn(
                 raise SpawnError(explain(error, argv, executable, env, cwd), started=bool(started)) from error
             raise
         return child
+
+
+CAN_WAIT: Final = hasattr(fcntl, "F_SETSIG")
+"""Whether a program can be started without its input: the system must be able to kill it at the end of a pipe."""
+_ON, _OFF = struct.pack("i", 1), struct.pack("i", 0)
+
+
+def _kill_at_end(stdin: int, group: int) -> None:
+    """Let the kernel kill a group at the end of its stdin, before any of its processes can see that end.
+
+    A program whose input ends because we were killed would decide about an empty one. The signal belongs to the end of
+    the pipe that the program has, of which ``stdin`` is a copy; Linux sends it while it holds the lock of the pipe.
+    """
+    fcntl.fcntl(stdin, fcntl.F_SETOWN, -group)
+    fcntl.fcntl(stdin, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.ioctl(stdin, termios.FIOASYNC, _ON)  # and not F_SETFL: the program may change the other flags
+
+
+def _let_end(stdin: int) -> None:
+    fcntl.ioctl(stdin, termios.FIOASYNC, _OFF)
+    fcntl.fcntl(stdin, fcntl.F_SETSIG, 0)
+    fcntl.fcntl(stdin, fcntl.F_SETOWN, 0)
 
 
 class Process(subprocess.Popen[bytes]):

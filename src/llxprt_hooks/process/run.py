@@ -59,6 +59,8 @@ class Completed(msgspec.Struct, frozen=True):
     """Milliseconds."""
     warm: bool = False
     """A waiting interpreter ran it."""
+    ahead: bool = False
+    """It was started ahead, and waited for its input."""
 
     @property
     def timed_out(self) -> bool:
@@ -355,6 +357,7 @@ def _completed(child: Child, status: int | None, *, timed_out_after: float | Non
         timed_out_after=timed_out_after,
         duration=(time.monotonic() - started) * 1000,
         warm=child.warm,
+        ahead=child.ahead,
     )
 
 

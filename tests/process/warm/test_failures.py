@@ -450,9 +450,9 @@ async def test_agent_that_confined_itself_gets_another_interpreter(namespace: in
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
         try:
-            before = pool._inherited_state()
+            before = pool.inherited_state()
             failed = ctypes.CDLL(None).unshare(namespace)
-            os.write(writer, b"cannot" if failed else str(pool._inherited_state() != before).encode())
+            os.write(writer, b"cannot" if failed else str(pool.inherited_state() != before).encode())
         finally:
             os._exit(0)
     os.waitpid(child, 0)  # noqa: ASYNC222

@@ -27,6 +27,7 @@ from llxprt_hooks.cli.options import (
 )
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.fire import (
+    AHEAD_PATIENCE,
     ZYGOTE_PATIENCE,
     InvalidInputError,
     Trial,
@@ -41,6 +42,7 @@ from llxprt_hooks.commands.log import LogFilter, read_log
 from llxprt_hooks.core.engine.guards import GuardMissingError
 from llxprt_hooks.core.engine.observer import HookObserver, HookStarted
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.process.ahead import ahead
 from llxprt_hooks.process.warm import zygotes
 
 if TYPE_CHECKING:
@@ -204,7 +206,7 @@ async def _fire(
     require: tuple[str, ...],
     is_question: bool,
 ) -> Trial:
-    zygotes.patience = ZYGOTE_PATIENCE
+    zygotes.patience, ahead.patience = ZYGOTE_PATIENCE, AHEAD_PATIENCE
     try:
         with HookSpinner() as spinner:
             trial = await attempt(
@@ -382,7 +384,8 @@ def _print_plan(console: Console, trial: Trial) -> None:
 
 
 def _print_result(console: Console, result: HookExecutionResult) -> None:
-    warm = ", warm" if result.warm else ", cold" if result.hook_config.warm else ""
+    how = "started ahead" if result.ahead else "warm" if result.warm else "cold" if result.hook_config.warm else ""
+    warm = f", {how}" if how else ""
     ending = result.signal or ("no exit code" if result.exit_code is None else f"exit code {result.exit_code}")
     print_line(console, (one_line(result.hook_config.identity), "bold"), f"  {ending}, {result.duration:.1f} ms{warm}")
     for title, text in (("stdout", result.stdout), ("stderr", result.stderr)):

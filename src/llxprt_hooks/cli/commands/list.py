@@ -115,7 +115,9 @@ def _print_below(console: Console, item: Item) -> None:
     if config.sentences:
         print_line(console, ("      receives streamed responses sentence by sentence", "dim"))
     if config.warm:
-        print_line(console, ("      warm: runs in a pre-started interpreter, if the command is a Python script", "dim"))
+        print_line(
+            console, ("      warm: runs in a pre-started process, a Python script in a pre-started interpreter", "dim")
+        )
     if config.description:
         print_line(console, (f"      {one_line(config.description)}", "dim italic"))
 

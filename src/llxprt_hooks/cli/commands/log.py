@@ -207,7 +207,7 @@ class _Lines:
         ]
         project: Part = (f"{_project(record):<{self._projects}}  ", "cyan") if self._show_project else ""
         place = f"{_place(record):<{self._places}}"
-        hook: list[Part] = [(one_line(record.get("hook")), "bold"), (" (warm)", "dim") if record.get("warm") else ""]
+        hook: list[Part] = [(one_line(record.get("hook")), "bold"), (_warm(record), "dim")]
         hook += [f": {details}"] if details else []
         columns = [*start, f"  {_duration(record):>9}  ", project]
         if fits(self._console, [line(*columns, f"{place}  ", *hook)]):
@@ -295,7 +295,7 @@ def _print_full(record: Record) -> None:
     asked = is_answer(record)
     ran: dict[str, Part] = {
         record.get("type") or "command": str(record.get("command")),
-        "duration": _duration(record) + (", in a waiting interpreter" if record.get("warm") else ""),
+        "duration": _duration(record) + _how_it_ran(record),
         "ended with": _ending(record),
     }
     rows: dict[str, Part] = {
@@ -334,3 +334,13 @@ def _print_block(console: Console, title: str, text: str) -> None:
         print_line(console, (title, "dim"))
         for each in text.rstrip("\n").split("\n"):
             print_line(console, f"  {each}")
+
+
+def _warm(record: Mapping[str, Any]) -> str:
+    return " (ahead)" if record.get("ahead") else " (warm)" if record.get("warm") else ""
+
+
+def _how_it_ran(record: Mapping[str, Any]) -> str:
+    if record.get("ahead"):
+        return ", in a process that was started ahead"
+    return ", in a waiting interpreter" if record.get("warm") else ""

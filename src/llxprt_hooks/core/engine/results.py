@@ -55,7 +55,9 @@ class HookExecutionResult:
     """The same for all hooks of one event."""
     execution_id: str = ""
     warm: bool = False
-    """Whether a waiting interpreter ran it."""
+    """Whether a waiting interpreter ran it, or a process that was started ahead."""
+    ahead: bool = False
+    """Whether it was a process that was started ahead (D-167)."""
     observed: DefaultHookOutput | None = None
     """What a hook in observe mode would have decided; its ``output`` is always None (D-80)."""
     timed_out: bool = False
@@ -91,6 +93,7 @@ class HookExecutionResult:
             "command": self.hook_config.command,
             "duration_ms": self.duration,
             "warm": self.warm,
+            "ahead": self.ahead,
             "success": self.success,
             "exit_code": self.exit_code,
             "signal": self.signal,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,12 @@ class HookRunner:
     ) -> None:
         self._observer = observer
         self._runtime = Runtime(inherited, working_dir, output_limit, max_processes, warm, approval_mode)
+
+    def prepare(self, hook_configs: Iterable[tuple[HookEventName, HookConfig]], base_input: HookInput) -> None:
+        """Get ready for the first event of warm hooks, in the background."""
+        for event_name, config in hook_configs:
+            event_run = EventRun(event_name, {**base_input, "hook_event_name": event_name}, self._runtime)
+            config.executor.prepare(config.spec, HookRun(config, event_run))
 
     async def execute_hooks_parallel(
         self,

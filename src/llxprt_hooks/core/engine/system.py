@@ -14,6 +14,7 @@ from llxprt_hooks.core.engine.planner import HookPlanner
 from llxprt_hooks.core.engine.registry import HookRegistry, HookRegistryEntry, RegistryConfig
 from llxprt_hooks.core.engine.runner import HookRunner
 from llxprt_hooks.process import ForkSafeLock
+from llxprt_hooks.process.ahead import ahead
 from llxprt_hooks.process.warm import zygotes
 
 if TYPE_CHECKING:
@@ -85,18 +86,19 @@ class HookSystem:
         self.initialized = False
         self._registry = HookRegistry(config)
         self._planner = HookPlanner(self._registry)
+        self._runner = HookRunner(
+            working_dir=lambda: config.working_dir,
+            output_limit=config.output_limit,
+            max_processes=config.max_processes,
+            observer=config.observer,
+            inherited=config.inherited_environment,
+            warm=lambda: config.warm,
+            approval_mode=lambda: config.approval_mode,
+        )
         self._event_handler = HookEventHandler(
             config,
             self._planner,
-            HookRunner(
-                working_dir=lambda: config.working_dir,
-                output_limit=config.output_limit,
-                max_processes=config.max_processes,
-                observer=config.observer,
-                inherited=config.inherited_environment,
-                warm=lambda: config.warm,
-                approval_mode=lambda: config.approval_mode,
-            ),
+            self._runner,
             HookAggregator(config.translator),
             logger=debug_logger("handler"),
             translator=config.translator,
@@ -180,12 +182,14 @@ class HookSystem:
             change()
             if was_warm and not self._config.warm:
                 zygotes.close()
+                ahead.close()
             if not self.initialized:
                 return
             registry = HookRegistry(self._config)
             registry.initialize()
             self._registry, self._planner = registry, HookPlanner(registry)
             self._event_handler.use_planner(self._planner)
+            self._prepare()
 
     def dispose(self) -> None:
         """Unsubscribe from every message bus, without waiting. Direct calls still work."""
@@ -214,6 +218,16 @@ class HookSystem:
             if not self.initialized:  # another thread may have done it meanwhile (HOOK-003)
                 self._registry.initialize()
                 self.initialized = True
+                self._prepare()
+
+    def _prepare(self) -> None:
+        """Start the first processes of hooks that are started ahead."""
+        found = [each for each in self._registry.get_all_hooks() if each.enabled and each.config.warm]
+        hooks, config = [(each.event_name, each.config) for each in found], self._config
+        if not hooks or not config.warm:
+            return
+        base = {"session_id": config.session_id, "transcript_path": config.transcript_path, "cwd": config.working_dir}
+        self._runner.prepare(hooks, base)
 
     def _require_initialized(self) -> None:
         if not self.initialized:

@@ -95,6 +95,9 @@ class Executor(ABC, Generic[Spec]):
         """
         return ()
 
+    def prepare(self, spec: Spec, run: HookRun) -> None:  # most have nothing to prepare
+        """Get ready for the first event of a hook, in the background. The input has only what is known before it."""
+
     @abstractmethod
     async def run(self, spec: Spec, run: HookRun) -> HookExecutionResult:
         """Run the hook once. An exception is a failed hook. The time limit is for the executor to keep."""
@@ -125,7 +128,7 @@ class Runtime:
         self.slots = ProcessSlots(max_processes)
         """An executor starts its processes through these: hooks beyond the limit wait (D-32)."""
         self.warm = warm
-        """Whether waiting interpreters may run Python scripts (D-43)."""
+        """Whether waiting interpreters may run Python scripts, and programs be started ahead (D-43, D-167)."""
         self._approval_mode = approval_mode
 
     def situation(self, session_id: object = None) -> Situation:
@@ -364,7 +367,8 @@ class HookRun:
             hook_input=event.hook_input,
             event_id=event.event_id,
             execution_id=self.execution_id,
-            warm=process.warm,
+            warm=process.warm or process.ahead,
+            ahead=process.ahead,
             timed_out=process.timed_out,
         )
 

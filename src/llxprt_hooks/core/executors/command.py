@@ -15,6 +15,7 @@ from llxprt_hooks.core.executors.base import Executor, HookRun
 from llxprt_hooks.core.protocol.exit_codes import cannot_run_block
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.process import Child, SpawnError, run_child, spawn
+from llxprt_hooks.process.ahead import Prepared, Start, ahead
 from llxprt_hooks.process.shell.command_line import shell_arguments
 from llxprt_hooks.process.shell.direct_exec import SpawnContext
 from llxprt_hooks.process.shell.python_start import python_start
@@ -50,8 +51,9 @@ class CommandExecutor(Executor[CommandSpec]):
         ),
         "warm": Field(
             Scalar(Kind.BOOLEAN),
-            "Whether a Python script runs in an interpreter that is already started: the same script, without the time "
-            "that Python takes to start. Any other command runs as usual.",
+            "Whether the command is started before its event: the same program, without the time that it takes to "
+            "start. A Python script runs in an interpreter that is already started; any other program waits for its "
+            "input, so what it does before it reads that happens earlier.",
             default=False,
             nullable=True,
         ),
@@ -72,23 +74,35 @@ class CommandExecutor(Executor[CommandSpec]):
     def script_texts(self, spec: CommandSpec) -> tuple[str]:
         return (spec.command,)
 
+    def prepare(self, spec: CommandSpec, run: HookRun) -> None:
+        if spec.warm:
+            _Warm(spec, run, run.runtime.shared(_SpawnContexts).of(run)).prepare_first()
+
     async def run(self, spec: CommandSpec, run: HookRun) -> HookExecutionResult:
         context = run.runtime.shared(_SpawnContexts).of(run)
-        start = partial(_start_warm if spec.warm else _start_cold, spec, run, context)
+        warm = _Warm(spec, run, context) if spec.warm and run.runtime.warm() else None
+        start = warm.start if warm else partial(_start_cold, spec, run, context)
         try:  # when fewer processes run than the configuration allows (D-32)
-            return run.ended(await run.runtime.slots.run(partial(run_child, start, timeout=run.timeout_ms / 1000)))
+            result = run.ended(await run.runtime.slots.run(partial(run_child, start, timeout=run.timeout_ms / 1000)))
+            if warm:
+                warm.prepare_next()
+            return result
         except SpawnError as error:
+            if error.is_resource_exhaustion and not error.started and ahead.give_way():
+                return await self.run(spec, run)
             if not error.is_unsupported:
                 raise
             what = f"{error} Use llxprt-hooks in the main interpreter."
             return run.failed(f"cannot run here: {what}", output=cannot_run_block(what))
 
 
-def _start_cold(spec: CommandSpec, run: HookRun, context: SpawnContext) -> Child:
+def _start_cold(
+    spec: CommandSpec, run: HookRun, context: SpawnContext, environment: Environment | None = None
+) -> Child:
     """Start the program directly where no shell is needed, and through the shell where one is."""
     run.check_start()
     command = spec.command
-    environment = _environment(context, run)
+    environment = _environment(context, run) if environment is None else environment
     start = partial(
         spawn, stdin=run.payload, env=environment, cwd=context.directory, output_limit=run.runtime.output_limit
     )
@@ -100,38 +114,90 @@ def _start_cold(spec: CommandSpec, run: HookRun, context: SpawnContext) -> Child
             if error.started or error.is_resource_exhaustion or error.is_unsupported:
                 raise
             log.debug("`%s` cannot be started directly: %s", command, error)
-    protected = run.config.scope is not HookScope.PROJECT
-    shell = _shell_arguments(command, os.environ.get("PATH"), protected)
+    shell = _shell(command, run)
     try:
         return start(shell)
     except SpawnError as error:
         if error.started or error.is_resource_exhaustion or os.access(shell[0], os.X_OK):
             raise
     _shell_arguments.cache_clear()  # the remembered path of the shell is stale
-    shell = _shell_arguments(command, os.environ.get("PATH"), protected)
-    return start(shell)
+    return start(_shell(command, run))
 
 
-def _start_warm(spec: CommandSpec, run: HookRun, context: SpawnContext) -> Child | ScriptOffer:
-    """Run the script in a warm interpreter if there can be one (D-43); otherwise start the program."""
-    direct = context.direct_command(spec.command) if run.runtime.warm() else None
-    if direct is None:
-        return _start_cold(spec, run, context)
-    python = python_start(direct, context.environment, context.directory)
-    if python is None:
-        log.debug("`%s` runs cold: it is not a plain start of a Python script", spec.command)
-        return _start_cold(spec, run, context)
-    run.check_start()
-    cold = partial(_start_cold, spec, run, context)
-    offer = zygotes.offer(
-        python,
-        stdin=run.payload,
-        env=_environment(context, run),
-        cwd=context.directory,
-        output_limit=run.runtime.output_limit,
-        otherwise=cold,
-    )
-    return offer or cold()
+class _Warm:
+    """One run of a warm hook, and the start of its next process (D-43, D-167)."""
+
+    def __init__(self, spec: CommandSpec, run: HookRun, context: SpawnContext) -> None:
+        self._spec = spec
+        self._run = run
+        self._context = context
+        self._start: Start | None = None
+        self._key = spec.command, context.directory, run.config.scope, run.runtime.output_limit
+
+    def start(self) -> Child | ScriptOffer:
+        """Let a waiting interpreter run a Python script, or a program that was started ahead go on; else start one."""
+        spec, run, context = self._spec, self._run, self._context
+        direct = context.direct_command(spec.command)
+        environment = _environment(context, run)
+        cold = partial(_start_cold, spec, run, context, environment)
+        python = python_start(direct, context.environment, context.directory) if direct else None
+        run.check_start()
+        if python is not None:
+            offer = zygotes.offer(
+                python,
+                stdin=run.payload,
+                env=environment,
+                cwd=context.directory,
+                output_limit=run.runtime.output_limit,
+                otherwise=cold,
+            )
+            return offer or cold()
+        self._start = self._next(environment)
+        if ahead.patience:
+            ahead.start_now(self._key, partial(self._prepared, self._start))
+        child = ahead.take(self._key, self._start)
+        if child is None:
+            log.debug("`%s` runs cold: none was started ahead", spec.command)
+            return cold()
+        return child.begin(run.payload)
+
+    def prepare_next(self) -> None:
+        """Start the process for the next event soon, as this one was started."""
+        start = self._start
+        if start is not None and self._run.event.event_name is not HookEventName.SESSION_END:
+            ahead.prepare(self._key, partial(self._prepared, start))
+
+    def prepare_first(self) -> None:
+        """Start the process for the first event soon."""
+        ahead.prepare(self._key, self._first)
+
+    def _first(self) -> Prepared | None:
+        run, context = self._run, self._context
+        direct = context.direct_command(self._spec.command)
+        if direct and python_start(direct, context.environment, context.directory):
+            return None
+        folder = session_memory.folder_of(str(run.hook_input.get("session_id", "")))  # the event creates it
+        own = {**run.own_environment, session_memory.VARIABLE: folder}
+        return self._prepared(self._next(context.environment_with(own)))
+
+    def _next(self, environment: Environment) -> Start:
+        spec, context = self._spec, self._context
+        direct = context.direct_command(spec.command)
+        argv = _shell(spec.command, self._run) if direct is None else direct.arguments
+        executable = None if direct is None else direct.executable
+        return Start(argv, executable, environment, context.directory, self._run.runtime.output_limit)
+
+    def _prepared(self, start: Start) -> Prepared:
+        from llxprt_hooks.core.executors.watched_files import FilesOfCommands
+
+        self._run.check_start()
+        runtime = self._run.runtime
+        files = runtime.shared(FilesOfCommands).of(self._spec.command, start, runtime.working_dir())
+        return Prepared(start, files.change)
+
+
+def _shell(command: str, run: HookRun) -> tuple[str, ...]:
+    return _shell_arguments(command, os.environ.get("PATH"), run.config.scope is not HookScope.PROJECT)
 
 
 def _environment(context: SpawnContext, run: HookRun) -> Environment:

@@ -121,7 +121,7 @@ class ZygotePool:
                 latest = self._variables = env, _start_variables(env), frozenset(env)
             _, variables, names = latest
             # Scripts share a zygote only if they have variables of the same names: its memory keeps the values.
-            key = (start.executable, start.argv[0], start.flags, variables, names, _inherited_state())
+            key = (start.executable, start.argv[0], start.flags, variables, names, inherited_state())
             zygote = self._zygote(key, start, dict(variables))
             if zygote is None or not zygote.is_ready(self.patience):
                 log.debug("`%s` runs cold: its zygote is not ready", start.argv[-1])
@@ -478,7 +478,7 @@ def _start_variables(env: Mapping[str, str]) -> _Variables:
     return tuple(item for item in env.items() if item[0] in _START_VARIABLES or item[0].startswith(_START_PREFIXES))
 
 
-def _inherited_state() -> object:
+def inherited_state() -> object:
     """What a process inherits besides environment and descriptors, and a zygote has from when it was started."""
     return tuple(map(resource.getrlimit, _LIMITS)), os.getpriority(os.PRIO_PROCESS, 0), _kernel_state()
 
