@@ -314,7 +314,9 @@ class Config:
         """The hooks of each file; all settings levels count as the project's (HOOK-085)."""
         if not self._settings_enabled and self._function_hooks:
             return ()  # only the functions run
-        extensions = (extension_hook_set(extension) for extension in self.extensions if extension.is_active)
+        extensions = [extension_hook_set(extension) for extension in self.extensions if extension.is_active]
+        if self.settings is not None:
+            extensions = [self.settings.warmed(each, "extensions") for each in extensions]
         return (*self._settings_hooks, *extensions)
 
     @property
@@ -334,7 +336,7 @@ class Config:
 
     @property
     def warm(self) -> bool:
-        """Whether waiting interpreters may run the hooks that have ``warm``; ``hooksConfig.warm`` can forbid it."""
+        """Whether hooks may be warm; ``hooksConfig.warm`` can forbid it."""
         return self.settings is None or self.settings.warm
 
     def inherited_environment(self, scope: HookScope = HookScope.PROJECT) -> Mapping[str, str]:

@@ -182,6 +182,8 @@ class HookSet:
     """The dialect that the object is written in."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Variables that these hooks get, if the dialect has any for them."""
+    warm: bool = False
+    """Whether these hooks are warm unless they say otherwise (D-167)."""
     acts: bool = False
     """Whether these hooks act, whatever the configuration's profile is (D-46)."""
 
@@ -222,9 +224,17 @@ class HookDefinition(msgspec.Struct, frozen=True):
 def read_definitions(hook_set: HookSet) -> tuple[list[HookDefinition], list[Problem]]:
     """All usable hooks of a ``hooks`` object, in order, and what is wrong with the others."""
     if hook_set.dialect != NATIVE:
-        return dialect_of(hook_set.dialect).read_definitions(hook_set)
-    reader = _DefinitionReader(hook_set)
-    return reader.definitions(), reader.problems
+        definitions, problems = dialect_of(hook_set.dialect).read_definitions(hook_set)
+    else:
+        reader = _DefinitionReader(hook_set)
+        definitions, problems = reader.definitions(), reader.problems
+    return [_warmed(each) for each in definitions] if hook_set.warm else definitions, problems
+
+
+def _warmed(definition: HookDefinition) -> HookDefinition:
+    config = definition.config
+    warm = msgspec.structs.replace(config, spec=config.executor.warmed(config.spec))
+    return msgspec.structs.replace(definition, config=warm)
 
 
 def dialect_of(name: str) -> Dialect:

@@ -14,6 +14,8 @@ from llxprt_hooks.settings.problem import Problem, first_problems
 from llxprt_hooks.settings.shape import ArrayOf, Field, Misfit, Mistake, Scalar, Shape, misfits
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from llxprt_hooks.settings.document import Document
 
 ENABLING_KEYS: Final = (
@@ -35,6 +37,9 @@ STANDARD: Final = "standard"
 FULL: Final = "full"
 PROFILES: Final = (STANDARD, FULL)
 """How much the answers of hooks can do (D-46)."""
+
+WARM_LEVELS: Final = ("project", "user", "system", "extensions")
+"""Whose hooks can be warm together."""
 
 DEFAULT_MAX_CONTINUATIONS: Final = 8
 
@@ -82,7 +87,11 @@ HOOKS_CONFIG: Final = Shape(
             "joined.",
             default=[],
         ),
-        "warm": Field(_BOOLEAN, "Whether hooks with `warm` run in a waiting interpreter.", default=True),
+        "warm": Field(
+            ArrayOf(Scalar(Kind.STRING, choices=(*WARM_LEVELS, NATIVE, *DIALECTS)), or_boolean=True),
+            '`true`: all commands are warm unless their hook has `"warm": false`; `false`: none is. A list: those of '
+            'these levels and agents. Without it, hooks with `"warm": true` are.',
+        ),
         MANAGED: Field(
             _BOOLEAN,
             "Only in the system's file, if only root can write to it: its hooks run first, and no other settings can "
@@ -147,8 +156,8 @@ class HookFields:
     """Which variables hooks inherit; ``None`` if the file does not set it."""
     dialects: tuple[str, ...]
     """The other agents whose hooks run as well."""
-    warm: bool | None
-    """Whether waiting interpreters may run hooks; ``None`` if the file does not set it."""
+    warm: Sequence[str] | bool | None
+    """Which hooks are started before their events; ``None`` if the file does not set it."""
     log: bool | None
     """Whether programs record executions in the local log; ``None`` if the file does not set it."""
     profile: str | None

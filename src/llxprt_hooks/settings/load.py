@@ -7,7 +7,7 @@ order of priority, highest first.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from llxprt_hooks._support.logger import debug_logger
@@ -116,8 +116,8 @@ class Settings:
     """The disabled hooks, including those of a project that is not approved."""
     tools: tuple[str, ...]
     """The program's own tools; empty if no file names any."""
-    warm: bool
-    """Whether waiting interpreters may run hooks."""
+    warm_hooks: Sequence[str] | bool | None
+    """Which hooks are warm: those of some levels and dialects, all, or none; None: those that say so themselves."""
     log: bool
     """Whether programs record executions in the local log."""
     profile: str
@@ -153,10 +153,25 @@ class Settings:
     @property
     def hook_sets(self) -> tuple[HookSet, ...]:
         """The hooks of the sources, for the engine; those of other agents after ours of the same level."""
-        ranked = [(_rank(source), _hook_set(source, self.trust)) for source in self.sources]
+        ranked = [(_rank(each), self.warmed(_hook_set(each, self.trust), each.level.value)) for each in self.sources]
         if not self.managed_only:
-            ranked += [(_RANKS[level], hooks) for each in self.foreign for level, hooks in each.hook_sets]
+            ranked += [
+                (_RANKS[level], self.warmed(hooks, level.value))
+                for each in self.foreign
+                for level, hooks in each.hook_sets
+            ]
         return (*(hooks for _, hooks in sorted(ranked, key=lambda pair: pair[0])), *self.held_back)
+
+    @property
+    def warm(self) -> bool:
+        """Whether any hook may be warm."""
+        return self.warm_hooks is not False
+
+    def warmed(self, hook_set: HookSet, level: str) -> HookSet:
+        """Return the hooks of a level, warm if the settings name it; managed ones decide themselves."""
+        named = self.warm_hooks if isinstance(self.warm_hooks, list | tuple) else ()
+        is_warm = self.warm_hooks is True or level in named or hook_set.dialect in named
+        return replace(hook_set, warm=True) if is_warm and hook_set.scope is not HookScope.MANAGED else hook_set
 
     def trust_of(self, origin: str) -> TrustStatus:
         """Return the approval of the project's hooks that are in a file."""
@@ -338,7 +353,7 @@ def _merge(
         disabled=disabled,
         disabled_if_approved=merge_lists(fields.disabled for _, fields in read),
         tools=merge_lists(fields.tools for _, fields in effective),
-        warm=merge_switches((fields.warm for _, fields in effective), default=True),
+        warm_hooks=_first((fields.warm for _, fields in effective), None),
         log=merge_switches(fields.log for _, fields in effective),
         profile=own_profile,
         max_continuations=_first((fields.max_continuations for fields in by_rank), DEFAULT_MAX_CONTINUATIONS),

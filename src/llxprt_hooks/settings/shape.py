@@ -46,6 +46,8 @@ class ArrayOf:
 
     element: Value
     not_blank: bool = False
+    or_boolean: bool = False
+    """Whether it may also be true or false: all elements, or none."""
     kind: Kind = Kind.ARRAY
 
 
@@ -226,6 +228,8 @@ def _in_value(value: Misfit, resolve: Resolve) -> Iterator[Misfit]:
     node = value.node
     value = value._replace(declared=resolve(value.declared, node))
     declared = value.declared
+    if isinstance(declared, ArrayOf) and declared.or_boolean and node.kind is Kind.BOOLEAN:
+        return
     if node.kind is not declared.kind:
         yield value
     elif isinstance(declared, Shape):
@@ -253,7 +257,8 @@ def _fits_limits(declared: Scalar | ArrayOf, value: object) -> bool:
 def _expected_words(declared: Value) -> str:
     """What a declaration asks for, in a few words."""
     if isinstance(declared, ArrayOf):
-        return f"{declared.kind} ({_expected_words(declared.element)} each)"
+        boolean = f"{Kind.BOOLEAN} or " if declared.or_boolean else ""
+        return f"{boolean}{declared.kind} ({_expected_words(declared.element)} each)"
     if isinstance(declared, Shape):
         return str(declared.kind)
     if declared.choices:

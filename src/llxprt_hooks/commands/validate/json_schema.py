@@ -103,7 +103,8 @@ def _value(value: Value, key: str) -> dict[str, Any]:
         element = value.element
         is_group = isinstance(element, Shape) and element.name == "group"
         items = {"$ref": f"#/$defs/{key}Group"} if is_group else _value(element, key)
-        return {"type": "array", "items": items, **({"minItems": 1} if value.not_blank else {})}
+        kind = ["boolean", "array"] if value.or_boolean else "array"
+        return {"type": kind, "items": items, **({"minItems": 1} if value.not_blank else {})}
     return _scalar(value)
 
 

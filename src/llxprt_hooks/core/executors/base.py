@@ -85,6 +85,10 @@ class Executor(ABC, Generic[Spec]):
         """Whether a waiting interpreter may run the hook."""
         return False
 
+    def warmed(self, spec: Spec) -> Spec:
+        """The spec of a hook that is warm unless it says otherwise."""
+        return spec
+
     def script_texts(self, spec: Spec) -> Iterable[str]:
         """The texts in which files of the project may be named; their content is approved with the hook."""
         return ()

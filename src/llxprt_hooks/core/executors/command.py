@@ -36,7 +36,8 @@ class CommandSpec(msgspec.Struct, frozen=True):
     """A command line, and whether a waiting interpreter may run it."""
 
     command: str
-    warm: bool = False
+    warm: bool | None = None
+    """None: the settings decide."""
 
 
 class CommandExecutor(Executor[CommandSpec]):
@@ -54,7 +55,6 @@ class CommandExecutor(Executor[CommandSpec]):
             "Whether the command is started before its event: the same program, without the time that it takes to "
             "start. A Python script runs in an interpreter that is already started; any other program waits for its "
             "input, so what it does before it reads that happens earlier.",
-            default=False,
             nullable=True,
         ),
     }
@@ -63,13 +63,16 @@ class CommandExecutor(Executor[CommandSpec]):
     example: ClassVar[Mapping[str, object]] = {"command": "$LLXPRT_PROJECT_DIR/.llxprt/hooks/check.sh"}
 
     def read(self, fields: Mapping[str, Any]) -> CommandSpec:
-        return CommandSpec(fields["command"], bool(fields["warm"]))
+        return CommandSpec(fields["command"], fields["warm"])
 
     def describe(self, spec: CommandSpec) -> str:
         return spec.command
 
     def is_warm(self, spec: CommandSpec) -> bool:
-        return spec.warm
+        return bool(spec.warm)
+
+    def warmed(self, spec: CommandSpec) -> CommandSpec:
+        return CommandSpec(spec.command, True) if spec.warm is None else spec
 
     def script_texts(self, spec: CommandSpec) -> tuple[str]:
         return (spec.command,)
