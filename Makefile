@@ -108,6 +108,7 @@ pictures: $(VENV)/.installed
 
 soak: $(VENV)/.installed
 	$(BIN)/python -m tests.soak.soak $(EVENTS)
+	$(BIN)/python -m tests.soak.ahead $(EVENTS)
 
 bench: $(VENV)/.installed
 	$(BIN)/python bench/run.py

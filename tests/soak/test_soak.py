@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.soak import ahead as started_ahead
 from tests.soak.faults import faults
 from tests.soak.soak import soak
 
@@ -30,3 +31,11 @@ def test_every_kind_of_fault_is_there(tmp_path: Path) -> None:
 
     assert {f"exit {code}" for code in range(1, 256) if code != 2} <= kinds
     assert {"SIGKILL", "SIGSEGV", "SIGPIPE", "hang", "SIGTERM ignored", "missing", "bad shebang"} <= kinds
+
+
+async def test_no_decision_is_wrong_when_processes_that_wait_are_killed() -> None:
+    seed = random.randrange(10**6)
+
+    figures = await started_ahead.soak(100, seed)
+
+    assert figures.wrong == [], f"seed {seed}"

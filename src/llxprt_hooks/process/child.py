@@ -52,13 +52,12 @@ class Child:
         self.watch = watch
         self._reaped = False
 
-    def begin(self, stdin: bytes | Callable[[], bytes]) -> Child:
+    def begin(self, stdin: bytes) -> Child:
         """Give its input to a program that was started without."""
         assert self.feed is not None
-        data = stdin if isinstance(stdin, bytes) else stdin()
         self._unguard()
         self.ahead = True
-        self.feed = Feed(self.feed.fd, data)
+        self.feed = Feed(self.feed.fd, stdin)
         if self.feed.push():
             self.close_stdin()
         return self

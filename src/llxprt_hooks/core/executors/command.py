@@ -158,11 +158,12 @@ class _Warm:
         self._start = self._next(environment)
         if ahead.patience:
             ahead.start_now(self._key, partial(self._prepared, self._start))
+        payload = run.payload()  # it may raise: before a process is taken that nobody would end
         child = ahead.take(self._key, self._start)
         if child is None:
             log.debug("`%s` runs cold: none was started ahead", spec.command)
             return cold()
-        return child.begin(run.payload)
+        return child.begin(payload)
 
     def prepare_next(self) -> None:
         """Start the process for the next event soon, as this one was started."""

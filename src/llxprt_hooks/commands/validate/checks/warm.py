@@ -30,7 +30,7 @@ _TIMEOUT: Final = 10.0
 def check_warm(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
     """Find hooks that start Python each time, and say how long that takes."""
     switch = hook.file.root.at("hooksConfig", "warm")
-    if not hook.can_run or hook.node.at("warm") or (switch and switch.scalar is False):
+    if not hook.can_run or hook.node.at("warm") or (switch and switch.scalar in (True, False)):
         return
     directory = str(inspection.directory.resolve())
     context = SpawnContext(process_environment(), directory)
