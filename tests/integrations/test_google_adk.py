@@ -583,4 +583,4 @@ async def test_a_live_session_has_tool_hooks_and_is_reported_if_there_are_model_
                 break
     await runner.close()
     assert (seen, files.written, results(seen_events)) == ([], [], [{"error": "no"}])
-    assert sum("without model hooks" in record.getMessage() for record in caplog.records) == warnings
+    assert sum("model hooks don't run" in record.getMessage() for record in caplog.records) == warnings
