@@ -15,7 +15,7 @@ EFFECTS = {
     "block": ("no-secrets", "BeforeTool", "blocks it: access keys do not belong in files"),
     "rewrite": ("dry-run", "BeforeTool", "rewrites the arguments: "),
     "inject": ("house-rules", "AfterTool", "adds for the model: Rule: "),
-    "redact": ("redact", "AfterModel", "replaces the answer"),
+    "redact": ("redact", "AfterModel", "replaces the response"),
     "restrict": ("look-only", "BeforeToolSelection", "allows only: read_file, glob"),
     "answer": ("answer-book", "BeforeModel", "blocks it: the answer is known; answers instead"),
     "stop": ("budget", "AfterTool", "stops the agent: the budget is used up"),

@@ -65,7 +65,7 @@ CASES: dict[str, tuple[HookEventName, dict[str, Any], list[str]]] = {
         ["stops the agent: enough", "answers instead of the model"],
     ),
     "no answer without a block": (E.BEFORE_MODEL, specific(llm_response={"text": "Paris"}), []),
-    "redact": (E.AFTER_MODEL, specific(llm_response={"text": "x"}), ["replaces the answer"]),
+    "redact": (E.AFTER_MODEL, specific(llm_response={"text": "x"}), ["replaces the response"]),
     "restrict": (
         E.BEFORE_TOOL_SELECTION,
         specific(toolConfig={"mode": "AUTO", "allowedFunctionNames": ["a", "b"]}),

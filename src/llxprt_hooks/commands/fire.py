@@ -397,7 +397,7 @@ _WORDS: Mapping[Effect, Callable[[Any], str]] = {
     Effect.ADD_CONTEXT: lambda value: f"adds for the model: {_cut(value)}",
     Effect.CHANGE_REQUEST: lambda value: f"changes the request: {', '.join(value)}",
     Effect.ANSWER_FOR_MODEL: lambda _: "answers instead of the model",
-    Effect.REPLACE_ANSWER: lambda _: "replaces the answer",
+    Effect.REPLACE_ANSWER: lambda _: "replaces the response",
     Effect.RESTRICT_TOOLS: _tool_config,
     Effect.REPLACE_RESULT: lambda _: "replaces the result",
     Effect.CLEAR_CONTEXT: lambda _: "clears the conversation",
