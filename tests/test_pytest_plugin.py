@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -93,6 +94,64 @@ def test_the_fixture_runs_the_hooks_of_the_project_that_the_test_is_in(guarded: 
 
     assert done.returncode == 0, done.stdout
     assert "9 passed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ('hook_run("BeforTool")', "unknown hook event 'BeforTool'. Did you mean `BeforeTool`?"),
+        ('hook_run("BeforeTool", {"tool_input": 7})', "`tool_input` in the input of BeforeTool must be an object"),
+        ('hook_run("BeforeTool", 7)', "the input must be a dict with fields of the event, found 7"),
+        ('hook_run("BeforeTool", env=["A"])', "`env` must be a dict of variables, found ['A']"),
+        ('hook_run("BeforeTool", env={"A": 1})', "variables in `env` must be strings, or None to unset one"),
+        ('hook_run("BeforeTool", project="no-such")', "`project` must be a folder, and no-such is none"),
+        ('hook_run("BeforeTool", hooks=7)', "`hooks` must be a Hooks object of your program, found 7"),
+        ('hook_run("BeforeTool", hook="gard")', "no hook is called gard (hooks of BeforeTool: guard)"),
+        ('hook_run("BeforeTool", hook="guard").alowed', "'Outcome' object has no attribute 'alowed'"),
+    ],
+)
+def test_a_mistake_in_a_test_shows_the_line_of_the_test_and_nothing_of_this_package(
+    guarded: CliProject, call: str, message: str
+) -> None:
+    guarded.write("test_it.py", f"def test_it(hook_run):\n    {call}\n")
+
+    done = run_plugin(guarded, "test_it.py", **APPROVED)
+
+    assert message in done.stdout
+    assert f">       {call}" in done.stdout
+    assert "llxprt_hooks/" not in done.stdout.partition("short test summary")[0]
+
+
+def test_allow_means_the_same_in_a_test_file_and_in_pytest(world: CliProject) -> None:
+    decides = 'echo \'{"decision": "%s", "reason": "because"}\''
+    commands = {
+        "silent": "true",
+        "allows": decides % "allow",
+        "asks": decides % "ask",
+        "blocks": "exit 2",
+        "fails": "no-such",
+    }
+    world.configure(BeforeTool=[{"name": name, "command": command} for name, command in commands.items()])
+    expected = [
+        {"name": name, "event": "BeforeTool", "hook": name, "input": {}, "expect": {"decision": "allow"}}
+        for name in commands
+    ]
+    world.write("x.hooktest.json", json.dumps(expected))
+    world.write(
+        "test_it.py",
+        f"""import pytest
+
+@pytest.mark.parametrize("name", {list(commands)})
+def test_it(hook_run, name):
+    assert hook_run("BeforeTool", hook=name).allowed
+""",
+    )
+
+    done = run_plugin(world, "-rA", "x.hooktest.json", "test_it.py", **APPROVED)
+
+    passed = {line.split("::")[1] for line in done.stdout.splitlines() if line.startswith("PASSED")}
+    assert passed == {"silent", "allows", "test_it[silent]", "test_it[allows]"}
+    assert "6 failed, 4 passed" in done.stdout
 
 
 def test_test_files_are_collected_where_pytest_is_told_to_look(guarded: CliProject) -> None:

@@ -44,14 +44,20 @@ def hook_run(request: pytest.FixtureRequest) -> Callable[..., Outcome]:
 
         ``hook`` names the only hook to run. ``env`` sets variables; None unsets one. The project is the nearest folder
         above the test that has hook settings; with ``hooks``, those of a program run, its functions included. Raises
-        ``AssertionError`` if no hook matches or a hook fails.
+        ``AssertionError`` if no hook matches or a hook fails, ``TypeError`` or ``ValueError`` for wrong arguments.
         """
+        from llxprt_hooks.commands.fire import InvalidInputError
         from llxprt_hooks.commands.test.run import complete_input, fire_for_test
         from llxprt_hooks.core.engine.guards import known_event
+        from llxprt_hooks.events import UnknownEventError
 
         __tracebackhide__ = True
-        event_name = known_event(event)
-        fields = complete_input(event_name, hook_input or {})
+        _check_arguments(hook_input, env, project, hooks)
+        try:
+            event_name = known_event(event)
+            fields = complete_input(event_name, hook_input or {})
+        except (UnknownEventError, InvalidInputError) as error:
+            raise error.with_traceback(None) from None  # pytest shows the line of the test, and none of this package
         if hooks is None:
             folder = _project(request.config, request.path.parent) if project is None else Path(project)
             loaded = _hooks(request.config, folder)
@@ -114,6 +120,23 @@ class _HookTestFailedError(Exception):
     def __init__(self, result: TestResult) -> None:
         super().__init__("; ".join(result.problems))
         self.result = result
+
+
+def _check_arguments(hook_input: object, env: object, project: str | os.PathLike[str] | None, hooks: object) -> None:
+    from llxprt_hooks.hooks import Hooks
+
+    __tracebackhide__ = True
+    if not isinstance(hook_input, Mapping | None):
+        raise TypeError(f"the input must be a dict with fields of the event, found {hook_input!r:.80}")
+    if not isinstance(env, Mapping | None):
+        raise TypeError(f"`env` must be a dict of variables, found {env!r:.80}")
+    for name, value in (env or {}).items():
+        if not isinstance(name, str) or not isinstance(value, str | None):
+            raise TypeError(f"variables in `env` must be strings, or None to unset one, found {name!r}: {value!r:.80}")
+    if project is not None and not Path(project).is_dir():
+        raise ValueError(f"`project` must be a folder, and {project} is none")
+    if not isinstance(hooks, Hooks | None):
+        raise TypeError(f"`hooks` must be a Hooks object of your program, found {hooks!r:.80}")
 
 
 def _project(config: pytest.Config, folder: Path) -> Path:
