@@ -341,7 +341,9 @@ async def test_an_approval_for_the_session_covers_the_same_call_only() -> None:
             await hooks.run_tool("deploy", {"path": path}, tool)
     async with hooks.session("s2"):
         await hooks.run_tool("deploy", {"path": "a"}, tool)
-    assert asked == [{"path": "a"}, {"path": "b"}, {"path": "a"}]
+    for _ in range(2):  # outside of sessions, it counts once
+        await hooks.run_tool("deploy", {"path": "c"}, tool)
+    assert [each["path"] for each in asked] == ["a", "b", "a", "c", "c"]
 
 
 async def test_an_approver_that_waits_does_not_delay_the_event_loop() -> None:
