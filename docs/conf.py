@@ -83,7 +83,7 @@ RECIPES = {
     file: file.parent.name for file in sorted(HERE.parent.glob("src/llxprt_hooks/recipes/collection/*/README.md"))
 }
 
-TITLES = {"overview": "Overview", "debugging": "Debugging", "reporting": "Reporting a vulnerability"}
+TITLES = {"reporting": "Reporting a vulnerability"}
 
 project = "llxprt-hooks"
 release = llxprt_hooks.__version__  # an editable installation may have the metadata of an older version

@@ -22,7 +22,6 @@ TERMS = {
 
 NOT_READ = {"requirements.md", "decisions.md"}
 """Pages with the words of the requirements, and with those of their time."""
-NOT_READ |= {"architecture.md", "commands.md", "performance.md", "protocol.md", "python-api.md", "settings.md"}
 
 READ = [page for page in (*PAGES, *(ROOT / "docs/integrations").glob("*.md"), *RECIPES) if page.name not in NOT_READ]
 
