@@ -75,6 +75,7 @@ INCLUDED_BY = {
     HERE.parent / "CHANGELOG.md": "changes",
     HERE.parent / "CONTRIBUTING.md": "contributing",
     HERE.parent / "CODE_OF_CONDUCT.md": "conduct",
+    HERE.parent / "tests/promises.md": "promises",
     HERE.parent / "SECURITY.md": "reporting",
 }
 

@@ -34,6 +34,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SITE_ONLY = {"index.md", "changes.md", "contributing.md", "conduct.md", "reporting.md"} | {
+    "promises.md",
     "api.md",
     "api-integrations.md",
 }
