@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -17,6 +19,7 @@ from mcp.server import MCPServer
 from mcp_types import ElicitResult, InputRequiredResult
 
 from llxprt_hooks import Config, ask, deny, replace_result, restrict
+from llxprt_hooks._support.http_server import listen
 from llxprt_hooks.integrations.mcp import HooksMiddleware
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from tests.integrations.contract import (
@@ -35,7 +38,9 @@ from tests.integrations.contract import (
     was_blocked,
 )
 from tests.integrations.mcp_driver import IMPOSSIBLE, POSSIBLE, CallTool, McpDriver, is_full, text_of
+from tests.support.processes import until
 from tests.support.project import SCRIPTS, Project
+from tests.support.replies import DENY
 
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
@@ -412,3 +417,45 @@ async def test_hooks_choose_the_tools_that_a_client_can_see_and_call() -> None:
         call = calling(client)
         assert text_of(await call("read", {})) == "read"
         assert "mcp__shop__write may not be called now" in text_of(await call("write", {}))
+
+
+@pytest.mark.parametrize("form", ["json", "events"])
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_a_server_with_a_url_is_reached_by_a_client_of_commands(
+    sandbox: Project, tmp_path: Path, mode: Mode, form: str
+) -> None:
+    sandbox.configure(
+        BeforeTool={"matcher": "^write_file$", "hooks": [{"type": "command", "command": sandbox.hook(says=DENY)}]}
+    )
+    sandbox.approve()
+    runs = tmp_path / "runs"
+    runs.touch()
+    with listen("127.0.0.1", 0) as probe:
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/mcp"
+    server = subprocess.Popen([sys.executable, str(SERVER), str(runs), str(port), form], stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: is_listening(port))
+        started = StdioServerParameters(
+            command=str(SCRIPTS / "llxprt-hooks"),
+            args=["mcp-proxy", "-C", str(sandbox.root), "--upstream", url],
+            env=sandbox.environment(),
+        )
+
+        async def use() -> None:
+            async with Client(stdio_client(started), mode=mode) as client:
+                assert NOTE.name in [tool.name for tool in (await client.list_tools()).tools]
+                refused = await client.call_tool(NOTE.name, NOTE.args)
+                assert refused.is_error
+                assert text_of(refused.content) == "not today"
+
+        asyncio.run(use())
+        assert runs.read_text() == ""
+    finally:
+        server.kill()
+        server.wait()
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0

@@ -21,18 +21,18 @@ PROXY = [str(SCRIPTS / "llxprt-hooks"), "mcp-proxy"]
 class Connection:
     """A client of a server behind the proxy."""
 
-    def __init__(self, project: Project, *options: str, server: list[str] | None = None) -> None:
+    def __init__(self, project: Project, *options: str, server: list[str] | None = None, **variables: str) -> None:
         self.project = project
         self._received = project.note("received")
-        command = server or [sys.executable, str(SERVER), str(self._received)]
+        command = ["--", *(server or [sys.executable, str(SERVER), str(self._received)])]
         if project.project_file.exists():
             project.approve()
         self.process = subprocess.Popen(
-            [*PROXY, "-C", str(project.root), *options, "--", *command],
+            [*PROXY, "-C", str(project.root), *options, *([] if "--upstream" in options else command)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=project.environment(),
+            env=project.environment(**variables),
             cwd=project.folder,
         )
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -102,6 +102,6 @@ class Connections:
         self.project = project
         self.made: list[Connection] = []
 
-    def __call__(self, *options: str, server: list[str] | None = None) -> Connection:
-        self.made.append(Connection(self.project, *options, server=server))
+    def __call__(self, *options: str, server: list[str] | None = None, **variables: str) -> Connection:
+        self.made.append(Connection(self.project, *options, server=server, **variables))
         return self.made[-1]

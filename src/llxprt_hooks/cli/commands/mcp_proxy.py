@@ -33,7 +33,7 @@ from llxprt_hooks.cli.proxy_hooks import load_hooks, warn
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus, ended_like, status_of_failed_start
 from llxprt_hooks.commands.list import take_inventory
-from llxprt_hooks.core.executors.http import is_loopback
+from llxprt_hooks.core.executors.http import expanded_headers, header_problems, is_loopback, variables_in
 from llxprt_hooks.events import TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.approvers import ask_in_inspector as in_inspector
 from llxprt_hooks.integrations.proxy.mcp.install import CLIENTS, installed, this_program, uninstalled
@@ -57,7 +57,10 @@ _CLIENTS = ("claude", "cursor", "vscode")
 )
 @click.option("--no-check", is_flag=True, help="Do not check arguments and results against the server's schemas.")
 @click.option("--http", "address", metavar="HOST:PORT", help="Listen here for clients, instead of standard input.")
-@click.option("--upstream", metavar="URL", help="With --http: the server's URL, instead of a command.")
+@click.option("--upstream", metavar="URL", help="The server's URL, instead of a command.")
+@click.option(
+    "--header", "headers", multiple=True, metavar="'NAME: $VAR'", help="Sent to --upstream. VAR is not shown."
+)
 @click.option("--keep-resource", is_flag=True, help="With --upstream: tokens are for the server's URL, not this one.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another name of this machine, for --http.")
 @click.option("--allow-insecure", is_flag=True, help="Allow an --upstream without encryption on another machine.")
@@ -80,6 +83,7 @@ def command(
     no_check: bool,
     address: str | None,
     upstream: str | None,
+    headers: tuple[str, ...],
     keep_resource: bool,
     hosts: tuple[str, ...],
     allow_insecure: bool,
@@ -115,6 +119,9 @@ def command(
     tokens among them. Requests for another host name than those of this machine or --allow-host, and of web pages of
     other sites, are refused.
 
+    With --upstream alone, your client starts the proxy as a command, and the server is reached at its URL. --header
+    sends it a header whose value is read from a variable of the environment, such as a token.
+
     --install shows the change to the client's configuration as a diff, asks, and keeps a backup. It changes the file
     in the project (.mcp.json, .cursor/mcp.json, .vscode/mcp.json), or the user's if the project has none.
 
@@ -131,6 +138,7 @@ def command(
       llxprt-hooks mcp-proxy --server-name shop --pin -- npx shop-server
       llxprt-hooks mcp-proxy --http 127.0.0.1:8080 -- npx shop-server
       llxprt-hooks mcp-proxy --http 127.0.0.1:8080 --upstream https://shop.example/mcp
+      llxprt-hooks mcp-proxy --upstream https://shop.example/mcp --header 'Authorization: Bearer $SHOP_TOKEN'
       llxprt-hooks mcp-proxy --install claude                       every server that the client starts
       llxprt-hooks mcp-proxy --uninstall claude                     remove it again
     """
@@ -139,8 +147,11 @@ def command(
             raise click.UsageError("Use --install or --uninstall alone, without a server.")
         pinned = pin is not False
         return _edit_client(client or former or "", directory, remove=former is not None, ask=not yes, pin=pinned)
-    if upstream is not None and (server or address is None):
-        raise click.UsageError("Use --upstream URL with --http HOST:PORT, and without a command.")
+    if upstream is not None and server:
+        raise click.UsageError("Use --upstream URL without a command.")
+    if headers and (upstream is None or address is not None):
+        raise click.UsageError("Use --header with --upstream URL only. With --http, clients send their own headers.")
+    sent = _expanded(headers)
     if upstream is not None:
         _check_upstream(upstream, allow_insecure=allow_insecure)
     if not server and upstream is None:
@@ -160,6 +171,8 @@ def command(
     )
     if address is not None:
         return _serve(guarded, server, upstream, address, hosts, keep_resource=keep_resource)
+    if upstream is not None:
+        return _reach(guarded, upstream, sent)
     try:
         status = run_proxy(guarded, server)
     except OSError as error:
@@ -175,15 +188,52 @@ def _alias(text: str) -> tuple[str, str]:
     return tool, name
 
 
+def _expanded(headers: tuple[str, ...]) -> dict[str, str]:
+    """Return the headers for the server. Values are variables only: arguments are visible in the list of processes."""
+    given = [(name.strip(), value.strip()) for name, _, value in (each.partition(":") for each in headers)]
+    for name, value in given:
+        if not list(variables_in(value)):
+            raise click.UsageError(
+                f"--header {name!r} must contain a variable of the environment, as in "
+                "--header 'Authorization: $TOKEN'. Use single quotes, so that the shell does not replace it: "
+                "arguments are visible to other users"
+            )
+    if problem := next(header_problems(dict(given)), None):
+        raise click.UsageError(f"--header: {problem}")
+    allowed = frozenset(variable for _, value in given for variable in variables_in(value))
+    expanded = expanded_headers(given, allowed, os.environ)
+    if isinstance(expanded, str):
+        raise click.UsageError(f"--header: {expanded}")
+    return expanded
+
+
 def _check_upstream(url: str, *, allow_insecure: bool) -> None:
-    scheme, host = urlsplit(url).scheme, urlsplit(url).hostname or ""
-    if scheme not in ("http", "https") or not host:
+    try:
+        parts = urlsplit(url)
+        scheme, host, is_valid = (
+            parts.scheme,
+            parts.hostname or "",
+            parts.port != 0 and url.isprintable() and " " not in url,
+        )
+    except ValueError:
+        scheme, host, is_valid = "", "", False
+    if scheme not in ("http", "https") or not host or not is_valid:
         raise click.UsageError(f"--upstream must be an http or https URL, found {url!r}")
     if scheme == "http" and not is_loopback(host) and not allow_insecure:
         raise click.UsageError(
             f"{url} is not encrypted, so others can read and change what the server and its clients send. "
             "Use https, or pass --allow-insecure"
         )
+
+
+def _reach(guarded: GuardedServer, upstream: str, headers: dict[str, str]) -> int:
+    """Connect the client on standard input and output with a server that has a URL."""
+    try:
+        from llxprt_hooks.integrations.proxy.mcp.reached import run_reached
+    except ModuleNotFoundError as error:
+        raise click.ClickException(missing_extra("the MCP proxy over HTTP", "model-proxy", error)) from error
+    run_reached(guarded, upstream, headers)
+    return ExitStatus.OK
 
 
 def _serve(
@@ -256,7 +306,7 @@ def _edit_client(name: str, directory: str, *, remove: bool, ask: bool, pin: boo
     for skipped in change.skipped:
         warn(
             f"skipped {skipped}, which is NOT covered: {name} starts no command for it, so no hook sees its tools. "
-            "For a server with a URL, run the proxy with --http and --upstream, and enter the URL that it prints"
+            "For a server with a URL, enter the command `llxprt-hooks mcp-proxy --upstream URL` in its place"
         )
     for kept, proxy in change.kept:
         click.echo(escape_for_terminal(f"{kept} is behind the proxy already: {proxy}"), err=True)

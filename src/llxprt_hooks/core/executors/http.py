@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 from urllib.parse import urlsplit
@@ -105,7 +105,7 @@ class HttpExecutor(Executor[HttpSpec]):
 
     def read(self, fields: Mapping[str, Any]) -> HttpSpec | list[FieldProblem]:
         headers = fields["headers"] or {}
-        if problems := [FieldProblem("headers", problem, discards=True) for problem in _header_problems(headers)]:
+        if problems := [FieldProblem("headers", problem, discards=True) for problem in header_problems(headers)]:
             return problems
         return HttpSpec(
             fields["url"].strip(),
@@ -127,7 +127,7 @@ class HttpExecutor(Executor[HttpSpec]):
         if problem := _url_problem(spec):
             yield FieldProblem("url", problem, discards=True)
         for name, value in spec.headers:
-            for variable in _variables(value):
+            for variable in variables_in(value):
                 if variable not in spec.allowed_variables:
                     problem = f"the value of `{name}` contains ${variable}, which `allowedEnvVars` does not list"
                     yield FieldProblem("headers", f"{problem}: it is sent as it is written", discards=False)
@@ -292,7 +292,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _header_problems(headers: Mapping[str, Any]) -> Iterator[str]:
+def header_problems(headers: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with the names and types of headers."""
     for name, value in headers.items():
         if not isinstance(value, str):
             yield f"the value of `{name}` must be a string"
@@ -302,23 +303,32 @@ def _header_problems(headers: Mapping[str, Any]) -> Iterator[str]:
             yield f"`{name}` cannot be set: it belongs to the connection"
 
 
-def _variables(value: str) -> Iterator[str]:
+def variables_in(value: str) -> Iterator[str]:
+    """Yield the variables that the value of a header contains."""
     return (braced or plain for braced, plain in _VARIABLE.findall(value))
 
 
 def _expanded(spec: HttpSpec, environment: Mapping[str, str]) -> dict[str, str] | str:
     """Return all headers with the variables that they may contain, or what is wrong, without any value."""
-    headers = dict(_FIXED_HEADERS)
-    for name, value in spec.headers:
-        needed = [variable for variable in _variables(value) if variable in spec.allowed_variables]
+    headers = expanded_headers(spec.headers, spec.allowed_variables, environment)
+    return headers if isinstance(headers, str) else {**_FIXED_HEADERS, **headers, **hop_headers()}
+
+
+def expanded_headers(
+    given: Iterable[tuple[str, str]], allowed: frozenset[str], environment: Mapping[str, str]
+) -> dict[str, str] | str:
+    """Return headers with the variables that they may contain, or what is wrong, without any value."""
+    headers = {}
+    for name, value in given:
+        needed = [variable for variable in variables_in(value) if variable in allowed]
         if missing := next((variable for variable in needed if variable not in environment), None):
-            return f"its header `{name}` needs the variable {missing}, which is not set"
+            return f"the header `{name}` needs the variable {missing}, which is not set"
         if needed:
-            value = _VARIABLE.sub(partial(_value, spec.allowed_variables, environment), value)
+            value = _VARIABLE.sub(partial(_value, allowed, environment), value)
         if _NOT_IN_HEADERS.search(value):
-            return f"the value of its header `{name}` has characters that headers cannot contain"
+            return f"the value of the header `{name}` has characters that headers cannot contain"
         headers[name.lower()] = value.strip(" \t")  # around a value they do not count, and may not be sent
-    return {**headers, **hop_headers()}
+    return headers
 
 
 def _value(allowed: frozenset[str], environment: Mapping[str, str], found: re.Match[str]) -> str:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 log = debug_logger("proxy")
 
 _MAX_SESSIONS: Final = 10_000
-_CONNECT_SECONDS: Final = 30.0
+CONNECT_SECONDS: Final = 30.0
 _NOT_SENT: Final = frozenset(
     b"host origin expect content-length transfer-encoding accept-encoding connection keep-alive te trailer".split()
 )
@@ -102,7 +102,7 @@ class McpHttpProxy(Front):
         self._connections: OrderedDict[str, GuardedConnection] = OrderedDict()
         # A tool may work for minutes, so only the connection has a timeout.
         self.client = httpx.AsyncClient(
-            timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS), limits=httpx.Limits(max_connections=None)
+            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS), limits=httpx.Limits(max_connections=None)
         )
 
     async def close(self) -> None:
@@ -129,7 +129,7 @@ class McpHttpProxy(Front):
         sent = self.client.build_request(request.method, url, headers=passed_on(request), content=content or None)
         found = await self.client.send(sent, stream=True)
         try:
-            body = self._resource.description(request.url.path, await _body(found), own_origin(request))
+            body = self._resource.description(request.url.path, await body_of(found), own_origin(request))
         finally:
             await found.aclose()
         return plain(found.status_code, self.returned(found, request), body)
@@ -237,7 +237,7 @@ class _Exchange:
             async for event in events_of(response.aiter_bytes()):
                 self._receive(event)
             return
-        body = await _body(response)
+        body = await body_of(response)
         if kind == JSON and response.is_success and body.strip():
             self._receive(Event(b"", body))
         elif body:
@@ -296,7 +296,8 @@ def passed_on(request: Request) -> Headers:
     return [*kept, (b"accept-encoding", b"identity")]
 
 
-async def _body(response: httpx.Response) -> bytes:
+async def body_of(response: httpx.Response) -> bytes:
+    """Read an answer. Raises ``TooLargeError`` for one that is too large."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk

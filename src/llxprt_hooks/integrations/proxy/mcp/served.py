@@ -240,7 +240,7 @@ class _Session:
         head = head_of(line)
         latest = next((post for post in reversed(self._posts) if post.pending), None)
         if head is None:
-            answered = _replies_in(line)
+            answered = replies_in(line)
             for post in self._posts if answered else ():
                 if post.pending & answered:
                     post.pending -= answered
@@ -345,7 +345,7 @@ def _object(line: bytes) -> Message:
     return found if isinstance(found, dict) else {}
 
 
-def _replies_in(line: bytes) -> set[Key]:
+def replies_in(line: bytes) -> set[Key]:
     """Return the ids of the replies in a batch."""
     try:
         found = read_json(line)
