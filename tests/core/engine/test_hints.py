@@ -57,7 +57,7 @@ MISTAKES: dict[str, tuple[HookEventName, str, str]] = {
     ),
     "wrong type": (E.BEFORE_TOOL, says({"decision": "deny", "reason": 7}), "`reason` is ignored: expected a string"),
     "unknown decision": (E.BEFORE_TOOL, says({"decision": "reject"}), "`decision` is ignored: expected one of"),
-    "ask": (E.BEFORE_TOOL, says({"decision": "ask"}), "`ask` asks nobody"),
+    "ask": (E.BEFORE_TOOL, says({"decision": "ask"}), "`ask` doesn't prompt anyone"),
     "block after the fact": (E.AFTER_TOOL, says({"decision": "block"}), "AfterTool cannot be blocked"),
     "exit 2 after the fact": (E.AFTER_TOOL, "echo no >&2; exit 2", "AfterTool cannot be blocked"),
     "answer without a block": (

@@ -222,8 +222,8 @@ async def run_test(hooks: LoadedHooks, test: HookTest) -> TestResult:
 
 NOT_APPROVED: Final = (
     "its hooks were not run: it sets variables, which can make any hook run other programs, and its file is not "
-    f"approved. Move the file below {FOLDER} and approve it with `llxprt-hooks trust`, or, if you trust everything in "
-    "the project, set LLXPRT_TRUST_PROJECT_HOOKS=1"
+    f"approved. Move the file below {FOLDER}/hooks/ and approve it with `llxprt-hooks trust`, or, if you trust "
+    "everything in the project, set LLXPRT_TRUST_PROJECT_HOOKS=1"
 )
 
 
