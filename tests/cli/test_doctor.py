@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from llxprt_hooks.fleet import canary
 from llxprt_hooks.settings import levels
+from tests.support.http_server import hook_server
 from tests.support.project import files_in
+from tests.support.worker import Worker
 
 if TYPE_CHECKING:
     from tests.support.cli import Call, CliProject
+    from tests.support.nats_server import NatsServer
 
 STRANGER = 54321
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -202,6 +207,70 @@ def test_hooks_that_are_not_read_here_are_not_well(world: CliProject, place: str
     assert run.status == 1
     assert "block nothing" in run.stdout
     assert run.stdout.endswith("No hooks are configured here: no call is checked.\n")
+
+
+def test_the_server_of_an_http_hook_is_tried_without_a_request(world: CliProject) -> None:
+    with hook_server() as server:
+        hook = {"type": "http", "name": "policy", "url": server.url, "headers": {"Authorization": "Bearer t0ken"}}
+        world.configure(BeforeTool=[{"hooks": [hook]}], AfterTool=[{"hooks": [hook]}])
+        reached = world.run("doctor", "--json")
+        shown = world.run("doctor").stdout
+        assert server.received == []
+    missed = world.run("doctor", "--json")
+
+    port = server.url.rpartition(":")[2].partition("/")[0]
+    tried = f"a connection to 127.0.0.1, port {port}"
+    assert reached.status == 0
+    assert [hook["reached"] for hook in reached.json["hooks"]] == [f"{tried} was opened"] * 2
+    assert f"{tried} was opened" in shown
+    assert missed.status == 1
+    for hook in missed.json["hooks"]:
+        assert (hook["health"], hook["reached"]) == ("broken", "")
+        [problem] = hook["problems"]
+        assert problem.startswith(f"{tried} could not be opened: ")
+        assert problem.endswith(". Start the server, or correct `url`")
+
+
+@pytest.mark.parametrize("name", ["not approved", "disabled"])
+def test_the_server_of_a_hook_that_does_not_run_is_not_tried(world: CliProject, name: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        hook = {"type": "http", "name": "policy", "url": f"http://127.0.0.1:{server.getsockname()[1]}/"}
+        world.configure(BeforeTool=[{"hooks": [hook]}])
+        if name == "disabled":
+            world.put("system", {"hooksConfig": {"disabled": ["policy"]}})
+        run = world.run("doctor", "--json", approved=name == "disabled")
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+    assert run.json["hooks"][0]["state"] == name
+    assert run.json["hooks"][0]["problems"] == []
+
+
+def test_the_worker_of_a_nats_hook_is_asked_without_an_event(world: CliProject, own_nats_server: NatsServer) -> None:
+    hook = {"type": "nats", "name": "policy", "servers": [own_nats_server.url]}
+    world.configure(BeforeTool=[{"hooks": [hook]}])
+    ran = world.folder / "ran"
+    policy = {
+        "enableHooks": True,
+        "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": f"touch {ran}"}]}]},
+    }
+    world.write(world.folder / "policy/.llxprt/settings.json", json.dumps(policy))
+
+    def problem() -> str:
+        run = world.run("doctor", "--json")
+        assert run.status == 1
+        [found] = run.json["hooks"][0]["problems"]
+        return str(found)
+
+    tried = f"an empty message to llxprt.hooks at {own_nats_server.url}"
+    assert problem() == f"{tried} was not sent: no worker listens there. Start one, or correct `subject`"
+    with Worker(world, "--nats", own_nats_server.url, "-C", str(world.folder / "policy")):
+        run = world.run("doctor", "--json")
+    assert (run.status, run.json["hooks"][0]["reached"]) == (0, f"{tried} was answered")
+    assert not ran.exists()
+    own_nats_server.stop()
+    assert problem().startswith(f"cannot connect to NATS at {own_nats_server.url}: ")
 
 
 def test_a_change_since_the_approval_is_reported(world: CliProject) -> None:

@@ -1,14 +1,16 @@
 """Whether hooks work on this machine: which files are read, what each hook's state is, and whether a hook can block.
 
 Errors of ``validate`` are part of it. Nothing of the project is run. Shells check the syntax of scripts (``bash -n``),
-and a canary, a hook of the doctor's own, goes through the engine from payload to decision.
+servers and workers of hooks that run are tried without an event, and a canary, a hook of the doctor's own, goes through
+the engine from payload to decision.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +21,8 @@ from llxprt_hooks.commands.list import TRUST_WORDS, Inventory, Item, take_invent
 from llxprt_hooks.commands.validate import Diagnostic, Severity, inspect_project
 from llxprt_hooks.commands.validate.diagnose import findings
 from llxprt_hooks.commands.validate.rules import Rule
+from llxprt_hooks.core.engine.results import error_text
+from llxprt_hooks.core.executors.base import Probe
 from llxprt_hooks.fleet.audit.log import log_file
 from llxprt_hooks.fleet.canary import canary_problem
 from llxprt_hooks.settings import Level, Problem
@@ -31,6 +35,7 @@ from llxprt_hooks.settings.trust.store import TrustStore
 
 if TYPE_CHECKING:
     from llxprt_hooks.commands.validate.entries import FileHook
+    from llxprt_hooks.settings.definitions import HookConfig
     from llxprt_hooks.settings.foreign_files import ForeignFile, ForeignSettings
 
 _BREAKING: Final = (Rule.PROGRAM_NOT_FOUND, Rule.SCRIPT_WRITABLE)
@@ -74,6 +79,8 @@ class CheckedHook:
     """What is probably wrong, such as a matcher that matches no known tool."""
     off_on_purpose: bool
     """Whether a list of disabled hooks names it, a file turns hooks off, or only managed hooks may run."""
+    reached: str = ""
+    """How the server or worker that answers it was reached; empty if it was not tried, or failed."""
 
     @property
     def health(self) -> Health:
@@ -87,6 +94,7 @@ class CheckedHook:
         return {**kept, "health": self.health, "state": self.state, "runs": self.runs} | {
             "problems": list(self.problems),
             "warnings": list(self.warnings),
+            "reached": self.reached,
         }
 
 
@@ -177,7 +185,7 @@ async def examine(directory: str) -> Report:
     return Report(
         project=settings.trust.project,
         levels=levels,
-        hooks=_hooks(found, inventory),
+        hooks=_hooks(found, inventory, await _probes(inventory)),
         files=[
             _private_file("log", log_file()),
             _private_file("trust store", TrustStore.of(settings.trust.project).file),
@@ -248,7 +256,28 @@ def _breaks(diagnostic: Diagnostic) -> bool:
     return diagnostic.severity is Severity.ERROR or diagnostic.rule in _BREAKING
 
 
-def _hooks(found: Iterable[tuple[Diagnostic, tuple[FileHook, ...]]], inventory: Inventory) -> list[CheckedHook]:
+async def _probes(inventory: Inventory) -> dict[str, Probe | None]:
+    """Try what answers the hooks that run, each address once; a project that is not approved reaches nobody."""
+    folder = str(inventory.settings.trust.project)
+    running = {each.definition.config.deduplication_key: each.definition.config
+               for each in inventory.items if inventory.runs(each)}  # fmt: skip
+
+    async def probe(config: HookConfig) -> Probe | None:
+        try:
+            return await config.executor.probe(config.spec, folder)
+        except ModuleNotFoundError:  # a problem that `validate` finds
+            return None
+        except Exception as error:  # a packet of a server, for example, that a client cannot read
+            return Probe(False, f"trying to reach what answers it failed: {error_text(error)}")
+
+    return dict(zip(running, await asyncio.gather(*map(probe, running.values())), strict=True))
+
+
+def _hooks(
+    found: Iterable[tuple[Diagnostic, tuple[FileHook, ...]]],
+    inventory: Inventory,
+    probes: Mapping[str, Probe | None],
+) -> list[CheckedHook]:
     extensions = {
         each.document.file: extension_hook_set(each).origin for each in inventory.settings.extensions if each.document
     }
@@ -266,15 +295,18 @@ def _hooks(found: Iterable[tuple[Diagnostic, tuple[FileHook, ...]]], inventory: 
         # Somebody turned hooks off, as opposed to nobody having turned them on.
         is_off = bool(item.skipped) or not inventory.hooks_enabled
         turned_off = is_off and item.approved and not inventory.settings.never_enabled
+        probe = probes.get(defined.config.deduplication_key) if inventory.runs(item) else None
+        unreached = [probe.what] if probe and not probe.reached else []
         warnings = (each for each in found_in_item if each.severity is Severity.WARNING and not _breaks(each))
         checked.append(
             CheckedHook(
                 item,
                 inventory.state(item),
                 inventory.runs(item),
-                problems=tuple(dict.fromkeys(each.message for each in found_in_item if _breaks(each))),
+                problems=(*dict.fromkeys(each.message for each in found_in_item if _breaks(each)), *unreached),
                 warnings=tuple(dict.fromkeys(each.message for each in warnings)),
                 off_on_purpose=not item.enabled or turned_off,
+                reached=probe.what if probe and probe.reached else "",
             )
         )
     return checked

@@ -392,6 +392,11 @@ async def test_nothing_is_sent_to_another_user_of_this_machine(address: str) -> 
         assert output.is_blocking_decision()
         assert "of this machine belongs to another user (id 54321)" in (output.reason or "")
         assert received() == 0
+        probe = await HttpExecutor().probe(HttpSpec(url), "/")
+        assert probe is not None
+        assert not probe.reached
+        assert "belongs to another user (id 54321)" in probe.what
+        assert received() == 0
 
 
 @needs_root

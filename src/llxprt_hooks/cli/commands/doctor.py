@@ -28,8 +28,9 @@ def command(as_json: bool, directory: str) -> int:
 
     Shows which settings files are read and why one is refused; which hooks are managed, approved, changed since their
     approval, disabled or broken, such as one whose script or interpreter does not exist; all other errors that
-    `llxprt-hooks validate` finds; whether the log and the trust store are private and writable. Then it runs a test
-    hook of its own, the canary, which must block. It runs nothing of the project.
+    `llxprt-hooks validate` finds; whether the log and the trust store are private and writable; whether the server or
+    worker of an http or nats hook that runs can be reached, without an event. Then it runs a test hook of its own, the
+    canary, which must block. It runs nothing of the project.
 
     The last line says how many hooks run. Exit status: 0 if nothing is broken and every hook runs, 1 otherwise. A
     hook does not count if it is disabled by name, if settings turn all hooks off ("enableHooks": false), or if only
@@ -81,6 +82,8 @@ def _print_hook(console: Console, hook: CheckedHook) -> None:
     item = hook.item
     print_line(console, "  ", _MARKS[hook.health], f"{item.definition.event_name}  {item.name}")
     print_wrapped(console, " " * 10, (f"{item.source}, {hook.state}", "dim"))
+    if hook.reached:
+        print_wrapped(console, " " * 10, (hook.reached, "dim"))
     for problem in hook.problems:
         print_wrapped(console, " " * 10, (problem, "red"))
     for warning in hook.warnings:

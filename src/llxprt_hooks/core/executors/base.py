@@ -10,7 +10,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from llxprt_hooks._support.json_codec import decode_text, repeated_key, write_payload
 from llxprt_hooks._support.stamps import new_id
@@ -45,6 +45,17 @@ DEFAULT_MAX_PROCESSES = 64
 Spec = TypeVar("Spec")
 Made = TypeVar("Made")
 HookInput = Mapping[str, Any]
+
+PROBE_SECONDS: Final = 5
+"""How long an executor tries to reach what answers a hook."""
+
+
+class Probe(NamedTuple):
+    """Whether what answers a hook can be reached, without an event."""
+
+    reached: bool
+    what: str
+    """What was tried, and how it ended; if nothing was reached, also what to do."""
 
 
 class Executor(ABC, Generic[Spec]):
@@ -105,6 +116,13 @@ class Executor(ABC, Generic[Spec]):
     @abstractmethod
     async def run(self, spec: Spec, run: HookRun) -> HookExecutionResult:
         """Run the hook once. An exception is a failed hook. The time limit is for the executor to keep."""
+
+    async def probe(self, spec: Spec, working_dir: str) -> Probe | None:
+        """Try to reach what answers the hook, for ``PROBE_SECONDS``, with nothing of an event or a header in it.
+
+        None if the hook runs on this machine, or its settings have a problem that ``problems`` reports.
+        """
+        return None
 
     def failure(self, spec: Spec, error: Exception) -> str:
         """What an exception of ``run`` means, as the end of a sentence that starts with the hook."""

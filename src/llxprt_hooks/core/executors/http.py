@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from llxprt_hooks._support.text import missing_extra, without_credentials
-from llxprt_hooks.core.executors.base import DEFAULT_MAX_PROCESSES, Executor, HookRun
+from llxprt_hooks.core.executors.base import DEFAULT_MAX_PROCESSES, PROBE_SECONDS, Executor, HookRun, Probe
 from llxprt_hooks.core.loops import PerLoop
 from llxprt_hooks.core.protocol.headers import hop_headers, timeout_headers
 from llxprt_hooks.process import ProcessSlots, call_blocking, no_fork
@@ -25,6 +25,8 @@ from llxprt_hooks.settings.jsonc import Kind
 from llxprt_hooks.settings.shape import ArrayOf, Field, FieldProblem, Scalar, Shape
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
     from llxprt_hooks.core.engine.results import HookExecutionResult
@@ -149,6 +151,31 @@ class HttpExecutor(Executor[HttpSpec]):
             partial(_post, transport, spec.url, headers, extensions, run)
         )
 
+    async def probe(self, spec: HttpSpec, working_dir: str) -> Probe | None:
+        """Open a connection, and close it: any request could mean something to a server that is not ours."""
+        if _url_problem(spec):
+            return None
+        parts = urlsplit(spec.url)
+        is_encrypted = parts.scheme == "https"
+        port = parts.port or (443 if is_encrypted else 80)
+        tried = f"{'an encrypted' if is_encrypted else 'a'} connection to {parts.hostname}, port {port}"
+        try:
+            async with asyncio.timeout(PROBE_SECONDS):
+                context = _tls_context() if is_encrypted else None
+                _, writer = await asyncio.open_connection(parts.hostname, port, ssl=context)
+        except TimeoutError:
+            why = f"was not opened in {PROBE_SECONDS} s"
+        except (OSError, UnicodeError) as error:
+            why = f"could not be opened: {error}"
+        else:
+            server, client = writer.get_extra_info("peername"), writer.get_extra_info("sockname")
+            writer.transport.abort()
+            await writer.wait_closed()
+            if not _is_checked(spec) or (stranger := _stranger(server, client)) is None:
+                return Probe(True, f"{tried} was opened")
+            return Probe(False, f"{tried} was opened, but {stranger}")
+        return Probe(False, f"{tried} {why}. Start the server, or correct `url`")
+
 
 class _RequestSlots(ProcessSlots):
     """Limits the requests of a configuration at once, as processes are (D-32). A hook's time counts from its start."""
@@ -170,17 +197,24 @@ async def _check_server(event: str, info: Mapping[str, Any]) -> None:
     """End a new connection, before anything is sent, if another user has accepted it. Called by httpcore."""
     if event != "connection.connect_tcp.complete":
         return
+    stream = info["return_value"]
+    stranger = _stranger(stream.get_extra_info("server_addr"), stream.get_extra_info("client_addr"))
+    if stranger is not None:
+        await stream.aclose()
+        raise _OtherUserError(stranger)
+
+
+def _stranger(server: tuple[Any, ...], client: tuple[Any, ...]) -> str | None:
+    """Return which other user has accepted a connection, and what to do; None if nobody is known."""
     from llxprt_hooks._support.tcp_sockets import other_user_at
 
-    stream = info["return_value"]
-    server, client = stream.get_extra_info("server_addr"), stream.get_extra_info("client_addr")
     owner = call_blocking(partial(other_user_at, server[:2], client[:2]))
-    if owner is not None:
-        await stream.aclose()
-        raise _OtherUserError(
-            f"port {server[1]} of this machine belongs to another user (id {owner}), who could read the payload and "
-            "answer in the place of your worker. If that user runs it, set `allowInsecure`, or use https"
-        )
+    if owner is None:
+        return None
+    return (
+        f"port {server[1]} of this machine belongs to another user (id {owner}), who could read the payload and "
+        "answer in the place of your worker. If that user runs it, set `allowInsecure`, or use https"
+    )
 
 
 async def _post(
@@ -248,19 +282,26 @@ def _make_transport() -> httpx.AsyncHTTPTransport:
 
 
 def _transport() -> httpx.AsyncHTTPTransport:
-    import ssl
-
     try:
-        import httpx  # isort: skip  # first, as in ``packages``: it is the missing package that `validate` names
-        import certifi
+        import httpx
+
+        context = _tls_context()
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(missing_extra("a hook of type `http`", "http", error), name=error.name) from error
-    context = ssl.create_default_context()  # the system's certificates, or those of SSL_CERT_FILE
-    context.load_verify_locations(certifi.where())  # some containers have none
     limits = httpx.Limits(
         max_connections=None, max_keepalive_connections=DEFAULT_MAX_PROCESSES, keepalive_expiry=_KEEP_SECONDS
     )
     return httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits)
+
+
+def _tls_context() -> ssl.SSLContext:
+    import ssl
+
+    import certifi
+
+    context = ssl.create_default_context()  # the system's certificates, or those of SSL_CERT_FILE
+    context.load_verify_locations(certifi.where())  # some containers have none
+    return context
 
 
 _transports: Final = PerLoop(_opened, lambda transport: transport.aclose())

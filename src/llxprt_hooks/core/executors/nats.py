@@ -17,7 +17,7 @@ from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import without_credentials
 from llxprt_hooks.core.engine.messages import decode_message, encode_request, read_response
 from llxprt_hooks.core.engine.results import AggregatedHookResult, HookExecutionResult, is_refusal
-from llxprt_hooks.core.executors.base import Executor, HookRun
+from llxprt_hooks.core.executors.base import PROBE_SECONDS, Executor, HookRun, Probe
 from llxprt_hooks.core.protocol.headers import hop_headers, timeout_headers
 from llxprt_hooks.fleet.nats_connection import (
     DEFAULT_SUBJECT,
@@ -113,6 +113,33 @@ class NatsExecutor(Executor[NatsSpec]):
         if len(answer) > (limit := run.runtime.output_limit):
             return run.failed(f"got more than the limit of {limit} bytes; none of it was used")
         return _result(run, answer, correlation_id)
+
+    async def probe(self, spec: NatsSpec, working_dir: str) -> Probe | None:
+        """Send an empty message: a worker refuses it, and without a worker NATS answers."""
+        if _servers_problem(spec) or subject_problem(spec.subject):
+            return None
+        address = NatsAddress(spec.servers, _path(spec.credentials, working_dir))
+        tried = f"an empty message to {self.describe(spec)}"
+        try:
+            async with asyncio.timeout(PROBE_SECONDS):
+                client = await nats_client(address)
+                from nats import errors
+
+                try:
+                    await client.request(spec.subject, b"", timeout=PROBE_SECONDS)
+                except errors.NoRespondersError:
+                    return Probe(
+                        False, f"{tried} was not sent: no worker listens there. Start one, or correct `subject`"
+                    )
+        except NatsUnavailableError as error:
+            return Probe(False, f"{error}. Start the server, or correct `servers` or `credentials`")
+        except TimeoutError:  # also that of nats-py
+            return Probe(
+                False,
+                f"{tried} got no answer in {PROBE_SECONDS} s. Check that workers run, and that the credentials "
+                "may publish to the subject",
+            )
+        return Probe(True, f"{tried} was answered")
 
 
 async def _ask(address: NatsAddress, spec: NatsSpec, request: bytes, run: HookRun) -> bytes | HookExecutionResult:
