@@ -232,7 +232,7 @@ async def main():
 outcomes = set()
 with asyncio.Runner() as runner:
     runner.run(asyncio.sleep(0))
-    os.setuid(54321)
+    os.setuid(54322)
     runner.run(main())
 print(*sorted(outcomes), sep="\\n")
 """,
