@@ -170,6 +170,13 @@ async def test_matchers_are_compared_as_claude_code_does(
     assert (result.error is not None) is runs
 
 
+@pytest.mark.parametrize(("matcher", "name"), [("^send.mail$", "send\ud800mail"), ("x\ud800y", "x\ud800y")])
+async def test_a_guard_is_not_evaded_by_a_lone_surrogate(claude: MakeHooks, matcher: str, name: str) -> None:
+    result = await claude("PreToolUse", "exit 2", matcher).run_tool(name, {}, lambda _: "done")
+
+    assert result.error is not None
+
+
 @pytest.mark.parametrize(
     ("rule", "tool", "arguments", "runs"),
     [

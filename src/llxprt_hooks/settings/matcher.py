@@ -62,7 +62,7 @@ def is_invalid(event_name: HookEventName, matcher: str | None) -> bool:
     text = trimmed(matcher)
     if event_name.spec.match is not MatchKind.SEARCHED or is_for_all(text) or _PLAIN.fullmatch(text):
         return False
-    return searching(_scalar_values(text)) is None
+    return searching(text) is None
 
 
 def trimmed(matcher: str | None) -> str:
@@ -82,13 +82,7 @@ def _everything(_: str) -> bool:
 def _searched(matcher: str) -> Matches:
     if _PLAIN.fullmatch(matcher):
         return lambda subject: matcher in subject
-    matches = searching(_scalar_values(matcher))
-    return InvalidMatcher(matcher) if matches is None else lambda subject: matches(_scalar_values(subject))
-
-
-def _scalar_values(text: str) -> str:
-    """The text with U+FFFD for lone surrogates, which the regular expression engine cannot take."""
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return searching(matcher) or InvalidMatcher(matcher)
 
 
 _BY_KIND: Mapping[MatchKind, Callable[[str], Matches]] = {

@@ -54,6 +54,7 @@ def searching(pattern: str, too_complex: Callable[[str], object] = _warn) -> Cal
     >>> searching("^(a+)+$")("a" * 30 + "!")
     False
     """
+    pattern = _scalar_values(pattern)
     try:
         find = Regex(pattern).find
     except RegressError:
@@ -64,6 +65,7 @@ def searching(pattern: str, too_complex: Callable[[str], object] = _warn) -> Cal
         alternatives = _FEW + 1
 
     def matches(text: str) -> bool:
+        text = _scalar_values(text)
         ways = alternatives * (len(text) + 1) ** (repeated + 1)
         if ways <= _FEW:
             return find(text) is not None
@@ -74,6 +76,11 @@ def searching(pattern: str, too_complex: Callable[[str], object] = _warn) -> Cal
             return True
 
     return matches
+
+
+def _scalar_values(text: str) -> str:
+    """The text with U+FFFD for lone surrogates, which the regular expression engine cannot take."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _is_found(pattern: str, text: str) -> bool:
