@@ -27,7 +27,8 @@ INSTALL = re.compile(
 )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+# What MCP servers need depends on the server: a table says it.
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem != "mcp"], ids=lambda page: page.stem)
 def test_a_page_begins_with_the_command_that_installs_what_its_first_program_imports(page: Path) -> None:
     blocks = [block for section in sections(page) for block in section.blocks]
     found = INSTALL.fullmatch(blocks[0].text)
