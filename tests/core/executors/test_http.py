@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from blockbuster import blockbuster_ctx
 
 from llxprt_hooks import Config, Hooks, fire_before_tool_hook
 from llxprt_hooks.core.executors import http as http_module
+from llxprt_hooks.core.executors.command import CommandExecutor, CommandSpec
 from llxprt_hooks.core.executors.http import HttpExecutor, HttpSpec
 from llxprt_hooks.settings.definitions import read_hook
 from tests.support.http_server import Answer, HookServer, Received, hook_server
@@ -397,6 +398,48 @@ async def test_nothing_is_sent_to_another_user_of_this_machine(address: str) -> 
         assert not probe.reached
         assert "belongs to another user (id 54321)" in probe.what
         assert received() == 0
+
+
+async def test_a_probe_opens_a_connection_and_sends_nothing() -> None:
+    received: list[bytes] = []
+
+    async def note(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            received.append(await reader.read())
+        writer.close()
+
+    async with stream_server(note) as port:
+        probe = await HttpExecutor().probe(HttpSpec(f"http://127.0.0.1:{port}/v1/events"), "/")
+        assert probe is not None
+        assert probe.reached, probe.what
+    assert b"".join(received) == b""
+
+
+async def test_a_probe_says_why_nothing_was_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def keep_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while await reader.read(4096):
+                pass
+        writer.close()
+
+    async with stream_server(keep_silent) as port:
+        monkeypatch.setattr(http_module, "PROBE_SECONDS", 0.01)
+        silent = await HttpExecutor().probe(HttpSpec(f"https://127.0.0.1:{port}/"), "/")
+    monkeypatch.undo()
+    closed = await HttpExecutor().probe(HttpSpec(f"http://127.0.0.1:{port}/"), "/")
+
+    assert silent is not None
+    assert (silent.reached, "was not opened in 0.01 s" in silent.what) == (False, True), silent.what
+    assert closed is not None
+    assert (closed.reached, "could not be opened" in closed.what) == (False, True), closed.what
+
+
+async def test_nobody_is_asked_for_a_hook_that_is_never_sent_or_that_runs_here() -> None:
+    insecure = HttpSpec("http://policy.example/events")
+
+    assert await HttpExecutor().probe(insecure, "/") is None
+    assert await CommandExecutor().probe(CommandSpec("true"), "/") is None
+    assert HttpExecutor().warmed(insecure) is insecure
 
 
 @needs_root

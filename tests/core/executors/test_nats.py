@@ -22,6 +22,7 @@ from nats.aio.client import Client
 from llxprt_hooks import Config, HookExecutionResponse, Hooks, encode_message, fire_before_tool_hook
 from llxprt_hooks.core.engine.messages import HookExecutionFailure
 from llxprt_hooks.core.engine.results import AggregatedHookResult, HookExecutionError
+from llxprt_hooks.core.executors import nats as nats_module
 from llxprt_hooks.core.executors.nats import NatsExecutor, NatsSpec
 from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
 from llxprt_hooks.fleet import nats_connection
@@ -590,3 +591,39 @@ def test_without_nats_py_the_hook_fails_and_names_the_extra(monkeypatch: pytest.
     error = asyncio.run(failure(config_of("nats://127.0.0.1:9", "a")))
 
     assert "pip install 'llxprt-hooks[nats]'" in error
+
+
+async def test_a_probe_tells_a_worker_from_none(
+    nats_server: NatsServer, subject: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received: list[bytes] = []
+    client = Client()
+
+    async def respond(message: Msg) -> None:
+        received.append(message.data)
+        if message.subject == subject:
+            await message.respond(b"refused")
+
+    async def probed(subject: str, server: str = nats_server.url) -> tuple[bool, str]:
+        probe = await NatsExecutor().probe(NatsSpec((server,), subject), "/")
+        assert probe is not None
+        return probe.reached, probe.what
+
+    await client.connect(nats_server.url, connect_timeout=int(DEADLINE))
+    try:
+        await listen(client, subject, cb=respond)
+        await listen(client, f"{subject}.silent", cb=respond)
+        reached, what = await probed(subject)
+        assert reached, what
+        reached, what = await probed(f"{subject}.nobody")
+        assert (reached, "no worker listens there" in what) == (False, True), what
+        monkeypatch.setattr(nats_module, "PROBE_SECONDS", 1)
+        reached, what = await probed(f"{subject}.silent")
+        assert (reached, "got no answer in 1 s" in what) == (False, True), what
+        monkeypatch.undo()
+    finally:
+        await client.close()
+    assert set(received) == {b""}
+    reached, what = await probed(subject, "nats://127.0.0.1:1")
+    assert (reached, "Start the server" in what) == (False, True), what
+    assert await NatsExecutor().probe(NatsSpec((nats_server.url,), "no such subject"), "/") is None

@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 
 from llxprt_hooks import Config, HookExecutionResult, HookObserver, Hooks
+from llxprt_hooks.core.executors import watched_files
+from llxprt_hooks.core.executors.watched_files import FilesOfCommands
 from llxprt_hooks.process import ahead as ahead_module
-from llxprt_hooks.process.ahead import ahead
+from llxprt_hooks.process.ahead import Start, ahead
 from llxprt_hooks.process.warm import zygotes
 from tests.support.processes import DEADLINE, end, lives, pids_in, run_python, until
 
@@ -437,3 +439,14 @@ def test_close_leaves_no_descriptor_thread_or_process(tmp_path: Path) -> None:
 
     assert len(os.listdir("/proc/self/fd")) == before
     until(lambda: ahead._thread is None)
+
+
+def test_the_files_of_few_commands_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watched_files, "_MAX_KNOWN", 1)
+    files, start = FilesOfCommands(), Start(("/bin/true",), None, {}, str(tmp_path), 1)
+
+    first = files.of("true", start, str(tmp_path))
+
+    assert files.of("true", start, str(tmp_path)) is first
+    files.of("false", start, str(tmp_path))
+    assert files.of("true", start, str(tmp_path)) is not first
