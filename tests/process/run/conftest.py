@@ -67,10 +67,12 @@ def clean() -> Iterator[None]:
     for pid in left:
         os.kill(pid, signal.SIGKILL)  # this test fails, but not all that follow
     assert left == []
-    # Threads of an earlier test may end meanwhile.
+    # Threads of an earlier test may end meanwhile, or have a file open for a moment.
     while not set(threading.enumerate()) <= set(before[1]) and time.monotonic() < give_up:
         time.sleep(0.01)
     assert set(threading.enumerate()) <= set(before[1])
+    while _descriptors() != before[0] and time.monotonic() < give_up:
+        time.sleep(0.01)
     assert _descriptors() == before[0]
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
