@@ -6,7 +6,9 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +171,29 @@ def test_a_process_remembers_only_so_many_folders(monkeypatch: pytest.MonkeyPatc
     first, *_ = [session_memory.open_folder(f"s{number}") for number in range(5)]
     assert len(session_memory._used) == 3
     assert session_memory.open_folder("s0") == first
+
+
+def test_threads_that_need_it_at_the_same_time_all_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SessionStart's hooks and the first line of the transcript do."""
+    together = threading.Barrier(8)
+
+    def open_it(_: int) -> str | None:
+        together.wait()
+        return session_memory.open_folder("s1")
+
+    with ThreadPoolExecutor(8) as threads:
+        for attempt in range(50):
+            monkeypatch.setenv("HOME", str(tmp_path / str(attempt)))
+            assert set(threads.map(open_it, range(8))) == {session_memory.folder_of("s1")}
+
+
+def test_a_new_start_keeps_the_folder_where_a_transcript_may_be_begun(home: Path) -> None:
+    folder = session_memory.open_folder("s1")
+    assert folder is not None
+
+    session_memory.at_event(HookEventName.SESSION_START, {"source": "startup"}, "s1")
+
+    assert Path(folder).is_dir()
 
 
 async def test_functions_have_the_folder_of_the_event_s_session(home: Path) -> None:

@@ -88,7 +88,8 @@ def open_folder(session_id: str) -> str | None:
         except FileNotFoundError:
             root = os.path.dirname(folder)  # noqa: PTH120
             os.makedirs(root, 0o700, exist_ok=True)  # noqa: PTH103
-            os.mkdir(folder, 0o700)  # noqa: PTH102
+            with suppress(FileExistsError):  # another thread was faster
+                os.mkdir(folder, 0o700)  # noqa: PTH102
     except OSError as error:
         log.debug("the session has no folder: %s", error)
         return None
@@ -137,7 +138,7 @@ def at_event(event_name: HookEventName, fields: Mapping[str, Any], session_id: o
         _begun.pop(known, None)
         if starts:
             _remember(_begun, known, time.time())
-    elif starts and os.path.exists(os.path.join(folder, TRANSCRIPT)):  # noqa: PTH110, PTH118
+    elif starts:  # the folder stays: another thread may be writing the first line of the transcript
         _empty(Path(folder))
     else:
         _used.pop(folder, None)
