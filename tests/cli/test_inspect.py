@@ -57,7 +57,7 @@ def test_nothing_is_served_without_the_token(inspector: Inspector) -> None:
         "/favicon.ico",
     )
     for path in paths:
-        answer = httpx.get(inspector.origin + path)
+        answer = httpx.get(inspector.origin + path, timeout=DEADLINE)
         assert answer.status_code == 403, path
         assert "set-cookie" not in answer.headers
         assert "AKIA" not in answer.text
@@ -65,9 +65,9 @@ def test_nothing_is_served_without_the_token(inspector: Inspector) -> None:
 
 def test_the_token_opens_the_page_only_and_becomes_a_cookie(inspector: Inspector) -> None:
     token = inspector.address.partition("?")[2]
-    assert httpx.get(f"{inspector.origin}/api/events?{token}").status_code == 403
+    assert httpx.get(f"{inspector.origin}/api/events?{token}", timeout=DEADLINE).status_code == 403
 
-    answer = httpx.get(inspector.address)
+    answer = httpx.get(inspector.address, timeout=DEADLINE)
 
     assert answer.status_code == 200
     cookie = answer.headers["set-cookie"]
@@ -448,8 +448,8 @@ def opened_address(world: CliProject) -> Iterator[tuple[str, str]]:
 def test_a_browser_is_opened_with_an_address_that_works_once(guarded: CliProject) -> None:
     with opened_address(guarded) as (printed, opened):
         assert opened != printed
-        assert [httpx.get(opened).status_code for _ in range(2)] == [200, 403]
-        assert [httpx.get(printed).status_code for _ in range(2)] == [200, 200]
+        assert [httpx.get(opened, timeout=DEADLINE).status_code for _ in range(2)] == [200, 403]
+        assert [httpx.get(printed, timeout=DEADLINE).status_code for _ in range(2)] == [200, 200]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
@@ -465,4 +465,4 @@ def test_another_user_cannot_use_the_address_on_the_browsers_command_line(guarde
         with stranger:
             stranger.sendall(f"GET {url.raw_path.decode()} HTTP/1.1\r\nHost: {url.netloc.decode()}\r\n\r\n".encode())
             assert stranger.recv(100).startswith(b"HTTP/1.1 403")
-        assert httpx.get(opened).status_code == 200
+        assert httpx.get(opened, timeout=DEADLINE).status_code == 200

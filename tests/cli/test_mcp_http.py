@@ -19,6 +19,7 @@ from llxprt_hooks.integrations.proxy.mcp.http import McpHttpProxy
 from llxprt_hooks.integrations.proxy.mcp.server import GuardedServer
 from llxprt_hooks.integrations.proxy.mcp.web import serving
 from llxprt_hooks.settings.trust.mcp_pins import McpPins
+from tests.support.processes import DEADLINE
 
 if TYPE_CHECKING:
     from tests.support.cli import CliProject
@@ -80,7 +81,7 @@ def test_a_client_learns_where_to_get_a_token_for_the_url_that_it_uses(
                 host="127.0.0.1",
                 port=0,
             ) as address,
-            httpx.AsyncClient() as client,
+            httpx.AsyncClient(timeout=DEADLINE) as client,
         ):
             own, origin = address.removesuffix("/mcp"), server.url.removesuffix("/mcp")
             assert (await client.get(f"{own}{ELSEWHERE}")).status_code == 404, "nobody has named this path yet"
@@ -103,7 +104,7 @@ def test_only_requests_for_tokens_pass_beside_the_server() -> None:
         async with (
             running(server) as server.url,
             proxy(server.url, GuardedServer(hooked(BeforeTool=before))) as address,
-            httpx.AsyncClient() as client,
+            httpx.AsyncClient(timeout=DEADLINE) as client,
         ):
             origin = address.removesuffix("/mcp")
             for method, path, kind, content, passes in (
@@ -205,7 +206,7 @@ def between(use: Callable[[Post, Upstream], Awaitable[None]], config: Config, **
             serving(
                 McpHttpProxy(GuardedServer(config, **options), url, host="127.0.0.1"), host="127.0.0.1", port=0
             ) as address,
-            httpx.AsyncClient(headers=HEADERS) as client,
+            httpx.AsyncClient(headers=HEADERS, timeout=DEADLINE) as client,
         ):
 
             async def post(message: Any, path: str = "", method: str = "POST", **headers: str) -> httpx.Response:
@@ -338,7 +339,7 @@ def test_a_server_that_cannot_be_reached(world: CliProject) -> None:
     async def run() -> None:
         async with (
             proxy("http://127.0.0.1:9/mcp", GuardedServer(hooked())) as address,
-            httpx.AsyncClient() as client,
+            httpx.AsyncClient(timeout=DEADLINE) as client,
         ):
             answer = await client.post(address, json=call("add"))
             assert answer.status_code == 502

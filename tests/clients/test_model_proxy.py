@@ -23,7 +23,7 @@ from llxprt_hooks.integrations.proxy.model_http.server import RunningProxy, serv
 from llxprt_hooks.integrations.proxy.model_http.upstreams import UpstreamError, upstreams
 from llxprt_hooks.model import resolve_translator
 from tests.support import leaks
-from tests.support.processes import eventually, lives
+from tests.support.processes import DEADLINE, eventually, lives
 from tests.support.stream_server import stream_server
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Proxy:
 async def proxied(url: str, hooks: Hooks | None = None, **options: Any) -> AsyncIterator[Proxy]:
     async with (
         serving(hooks or Hooks(), upstreams([url], {}), **options) as running,
-        httpx.AsyncClient(timeout=60, trust_env=False) as client,
+        httpx.AsyncClient(timeout=DEADLINE, trust_env=False) as client,
     ):
         yield Proxy(running, client)
 
@@ -563,7 +563,7 @@ async def test_other_machines_use_an_address_or_an_allowed_name(upstream: Upstre
     chosen = upstreams([upstream.url], {})
     async with (
         serving(Hooks(), chosen, host="0.0.0.0", allowed_hosts=["Docker.internal"]) as running,
-        httpx.AsyncClient(trust_env=False) as client,
+        httpx.AsyncClient(timeout=DEADLINE, trust_env=False) as client,
     ):
         url = running.base_urls["ANTHROPIC_BASE_URL"]
         assert url.startswith("http://127.0.0.1:")
@@ -576,7 +576,7 @@ async def test_other_machines_use_an_address_or_an_allowed_name(upstream: Upstre
 async def test_a_page_at_another_address_is_refused(upstream: Upstream) -> None:
     async with (
         serving(Hooks(), upstreams([upstream.url], {}), host="0.0.0.0") as running,
-        httpx.AsyncClient(trust_env=False) as client,
+        httpx.AsyncClient(timeout=DEADLINE, trust_env=False) as client,
     ):
         url = running.base_urls["ANTHROPIC_BASE_URL"]
         origins = {"http://192.0.2.7:3000": 200, "http://localhost": 200, "http://198.51.100.1": 403}
@@ -840,7 +840,7 @@ async def test_the_proxy_ends_while_a_call_is_running(upstream: Upstream) -> Non
         ended.set()
 
     upstream.answer = answer
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(timeout=DEADLINE, trust_env=False) as client:
         async with serving(Hooks(), upstreams([upstream.url], {})) as running:
             url = f"{running.base_urls['ANTHROPIC_BASE_URL']}/v1/messages"
             call = asyncio.ensure_future(client.post(url, content=BODY))
