@@ -307,7 +307,7 @@ class HookSpinner(HookObserver):
     """An observer that shows the names of running hooks on stderr, if it is a terminal."""
 
     def __init__(self) -> None:
-        self._console = stderr_console()
+        self._console = stderr_console() if sys.stderr is not None and sys.stderr.isatty() else None
         self._running: dict[str, HookConfig] = {}
         self._status: Status | None = None
 
@@ -320,7 +320,7 @@ class HookSpinner(HookObserver):
 
     def hook_started(self, hook: HookStarted) -> None:
         self._running[hook.execution_id] = hook.hook_config
-        if self._console.is_terminal:
+        if self._console is not None and self._console.is_terminal:
             asyncio.get_running_loop().call_later(SPINNER_DELAY, self._show)
 
     def hook_ended(self, result: HookExecutionResult) -> None:
@@ -332,7 +332,7 @@ class HookSpinner(HookObserver):
         if self._status is not None:
             self._status.stop()
             self._status = None
-        if self._running:
+        if self._running and self._console is not None:
             self._status = self._console.status(line(self._text()))
             self._status.start()
 
