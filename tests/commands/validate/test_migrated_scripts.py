@@ -145,7 +145,7 @@ COMPARING = {
 
 @pytest.mark.parametrize(("text", "expected"), COMPARING.values(), ids=COMPARING)
 def test_a_comparison_with_a_tool_of_claude_is_seen(text: str, expected: set[tuple[str, int]]) -> None:
-    assert {(word.name, word.line) for word in compared_tools(text)} == expected
+    assert {(name, text.count("\n", 0, start) + 1) for start, name in compared_tools(text)} == expected
 
 
 @pytest.mark.parametrize(
@@ -168,33 +168,18 @@ def test_a_comparison_with_a_tool_of_claude_is_seen(text: str, expected: set[tup
     ],
 )
 def test_other_words_are_not_taken_for_tools_of_claude(text: str) -> None:
-    assert compared_tools(text) == []
+    assert list(compared_tools(text)) == []
 
 
-@pytest.mark.parametrize(
-    "marked",
-    [
-        "«./guard.py»",
-        '«"$CLAUDE_PROJECT_DIR"/guard.py»',
-        "python3 «guard.py»",
-        "cd . && ./«guard.py»",
-        "uv run --script «guard.py»",
-        "python3 -m «guard»",
-        "cat ok.sh; sh ok.sh; npx «guard.py»",
-    ],
-)
-def test_a_script_that_waits_for_a_tool_of_claude_is_reported_at_its_command(
-    place: DiagnosedProject, marked: str
+@pytest.mark.parametrize("text", ["./guard.py", '"$CLAUDE_PROJECT_DIR"/guard.py', "python3 guard.py"])
+def test_a_script_that_waits_for_a_tool_of_claude_is_reported_where_it_compares(
+    place: DiagnosedProject, text: str
 ) -> None:
-    place.write("guard.py", f'{PYTHON}if call["tool_name"] != "Bash":\n    sys.exit(0)\n', 0o755)
-    place.write("ok.sh", "cat\n")
-    expected = unmarked(command(marked))
+    script = place.write("guard.py", f'{PYTHON}if call["tool_name"] != "Bash":\n    sys.exit(0)\n', 0o755)
 
-    found = [each for each in place.diagnose_text(expected.text) if each.code != "program-not-found"]
+    found = [each for each in place.diagnose_text(command(text)) if each.code == "script-claude-tool"]
 
-    assert [(each.code, span(each)) for each in found] == [("script-claude-tool", expected.spans[0])]
-    assert "guard.py compares" in found[0].message
-    assert "`Bash` in line 4" in found[0].message
+    assert [(each.file, each.line, each.column, each.text) for each in found] == [(script, 4, 26, "Bash")]
     assert "`run_shell_command`" in found[0].fix
 
 
@@ -206,30 +191,13 @@ def test_a_command_that_waits_for_a_tool_of_claude_is_reported(place: DiagnosedP
     assert (found.code, span(found)) == ("script-claude-tool", expected.spans[0])
 
 
-def test_a_script_of_several_commands_is_reported_at_the_first(place: DiagnosedProject) -> None:
-    place.write("guard.py", f'{PYTHON}print(call["tool_name"] == "Bash")\n', 0o755)
+def test_each_name_in_a_script_of_several_commands_is_reported_once(place: DiagnosedProject) -> None:
+    place.write("guard.py", f'{PYTHON}print(call["tool_name"] in ("Write", "Bash"))\nprint("Bash")\n', 0o755)
     hook = '{ "hooks": [{ "type": "command", "command": "./guard.py" }] }'
 
     found = place.diagnose_text(settings(f'"BeforeTool": [\n{hook}],\n"AfterTool": [\n{hook}]'))
 
-    assert [(each.code, each.line) for each in found] == [("script-claude-tool", 5)]
-
-
-def test_names_in_one_line_are_reported_together(place: DiagnosedProject) -> None:
-    place.write("guard.py", f'{PYTHON}print(call["tool_name"] in ("Write", "Edit", "Bash", "Read", "Glob"))\n', 0o755)
-
-    (found,) = place.diagnose_text(command("./guard.py"))
-
-    assert found.message.endswith("`Write`, `Edit`, `Bash`, `Read` in line 4 and more")
-
-
-@pytest.mark.parametrize("text", ["./guard.js", "sh hooks/guard.py", "cd . && ./guard.js"])
-def test_another_script_of_nearly_that_name_is_not_meant(place: DiagnosedProject, text: str) -> None:
-    place.write("guard.py", f'{PYTHON}print(call["tool_name"] == "Bash")\n', 0o755)
-    place.write("guard.js", "#!/bin/sh\ncat\n", 0o755)
-    place.write("hooks/guard.py", "cat\n")
-
-    assert place.diagnose_text(command(text)) == []
+    assert [(each.text, each.line) for each in found] == [("Write", 4), ("Bash", 4)]
 
 
 def test_a_hook_of_an_event_without_tools_may_mention_tools(place: DiagnosedProject) -> None:
@@ -244,8 +212,7 @@ def test_a_script_of_the_user_is_looked_at_too(place: DiagnosedProject) -> None:
 
     (found,) = place.diagnose()
 
-    assert (found.code, found.file) == ("script-claude-tool", place.user_file)
-    assert str(script) in found.message
+    assert (found.code, found.file) == ("script-claude-tool", script)
 
 
 def test_a_projects_settings_reveal_nothing_about_files_outside(place: DiagnosedProject) -> None:
@@ -254,15 +221,7 @@ def test_a_projects_settings_reveal_nothing_about_files_outside(place: Diagnosed
     assert place.diagnose_text(command(str(outside))) == []
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b'#!/usr/bin/env python3\n"tool_name" == "Bash"\n' + b"#" * 300_000,
-        b'#!/usr/bin/env python3\n"tool_name" == "Bash"\n\0',
-    ],
-    ids=["too long", "no text"],
-)
-def test_files_that_are_not_handwritten_scripts_are_not_read(place: DiagnosedProject, content: bytes) -> None:
-    place.write("guard", content, 0o755)
+def test_a_binary_file_is_not_searched(place: DiagnosedProject) -> None:
+    place.write("guard", b'#!/usr/bin/env python3\n"tool_name" == "Bash"\n\0', 0o755)
 
     assert place.diagnose_text(command("./guard")) == []

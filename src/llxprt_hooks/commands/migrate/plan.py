@@ -11,7 +11,9 @@ from typing import Any, Final
 
 from llxprt_hooks.commands.migrate.dialects import CLAUDE, Dialect
 from llxprt_hooks.commands.migrate.translation import Translation
-from llxprt_hooks.commands.validate.claude_names import claude_words, script_text
+from llxprt_hooks.commands.validate.claude_names import MEANINGS, claude_names
+from llxprt_hooks.commands.validate.diagnostic import Source
+from llxprt_hooks.commands.validate.started_programs import start_of
 from llxprt_hooks.settings.definitions import read_hook
 from llxprt_hooks.settings.document import ChangedMeanwhileError, Document, read_document, rewrite
 from llxprt_hooks.settings.edit import EditError, add_hook_group, set_disabled, set_top_level
@@ -69,7 +71,7 @@ def plan_migration(dialect: Dialect, source: Path, project: Path) -> Migration:
         raise MigrationError(f"{target}: {error}") from error
     hooks = (read_hook(hook)[0] for _, group in translation.groups for hook in group["hooks"])
     texts = [text for hook in hooks if hook for text in hook.executor.script_texts(hook.spec)]
-    in_scripts = tuple(_words_in_scripts(texts, project)) if dialect is CLAUDE else ()
+    in_scripts = tuple(islice(_words_in_scripts(texts, project), _MAX_PROBLEMS)) if dialect is CLAUDE else ()
     return Migration(translation, target, before, after, in_scripts)
 
 
@@ -105,9 +107,11 @@ def _words_in_scripts(texts: Iterable[str], project: Path) -> Iterator[Problem]:
         files = named_files(texts, project)
     except ScriptsError:  # reported by `trust`
         return
-    found = ((project / file, word) for file in files for word in claude_words(script_text(project / file) or ""))
-    for file, word in islice(found, _MAX_PROBLEMS):
-        yield Problem(file, word.line, word.column, f"`{word.name}`: {word.meaning}")
+    for file in files:
+        if b"\0" not in (data := start_of(project / file)):
+            source = Source(project / file, data.decode(errors="replace"))
+            for start, name in claude_names(source.text):
+                yield Problem(source.file, *source.position(start), f"`{name}`: {MEANINGS[name]}")
 
 
 def _has_group(text: str, event: str, group: Mapping[str, Any]) -> bool:

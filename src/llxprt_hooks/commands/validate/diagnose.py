@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks.commands.validate.checks import (
     commands,
-    compared_tools,
     cross_file,
     hooks,
     keys,
@@ -34,7 +33,6 @@ ALL_FILES: Final[tuple[Callable[[Inspection], Found], ...]] = (
     cross_file.check_disabled_names,
     cross_file.check_names,
     cross_file.check_escalation,
-    compared_tools.check_compared_tools,
 )
 EACH_FILE: Final[tuple[Callable[[Inspection, SettingsFile], Found], ...]] = (
     switches.check_trust,
@@ -72,6 +70,7 @@ EACH_COMMAND: Final[tuple[Callable[[Inspection, FileHook], Found], ...]] = (
     script_files.check_program,
     script_files.check_script,
     script_text.check_script_text,
+    script_text.check_compared_tools,
     script_text.check_written_arguments,
 )
 

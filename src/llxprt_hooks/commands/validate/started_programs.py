@@ -91,13 +91,7 @@ class Script:
     @cached_property
     def data(self) -> bytes:
         """The start of its content; empty if it cannot be read."""
-        if self.mode is None or not stat.S_ISREG(self.mode):
-            return b""
-        try:
-            with self.path.open("rb") as opened:
-                return opened.read(_MAX_BYTES)
-        except OSError:
-            return b""
+        return start_of(self.path)
 
     @cached_property
     def source(self) -> Source:
@@ -115,6 +109,17 @@ class Script:
         if self.reader:
             return self.reader
         return Path(interpreter_word(self.shebang) or "").name
+
+
+def start_of(file: Path) -> bytes:
+    """Return the start of a regular file; empty if it cannot be read."""
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            return b""
+        with file.open("rb") as opened:
+            return opened.read(_MAX_BYTES)
+    except (OSError, ValueError):
+        return b""
 
 
 Place = tuple[FileHook, tuple[int, int]]

@@ -1,4 +1,4 @@
-"""Checks of the text of scripts: common mistakes with exit codes and stdout."""
+"""Checks of the text of scripts: common mistakes with exit codes and stdout, and names of Claude Code's tools."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from llxprt_hooks._support.text import shorten
 from llxprt_hooks.commands.validate.checks.commands import exit_two_advice
+from llxprt_hooks.commands.validate.claude_names import compared_tools
 from llxprt_hooks.commands.validate.diagnostic import Diagnostic, diagnostic_at
 from llxprt_hooks.commands.validate.entries import FileHook, Role
 from llxprt_hooks.commands.validate.rules import Rule
 from llxprt_hooks.commands.validate.started_programs import Script, scripts
 from llxprt_hooks.events import HookEventName
+from llxprt_hooks.settings.other_agents import CLAUDE_TOOLS
 from llxprt_hooks.settings.trust.started import files_of
 
 if TYPE_CHECKING:
@@ -111,6 +113,36 @@ def check_full_view(inspection: Inspection, hook: FileHook) -> Iterator[Diagnost
     for script in scripts(inspection, hook) if hook.command_node else ():
         if script.may_be_shown and (found := _SECRETS.search(script.source.text)):
             yield diagnostic_at(script.source, Rule.NEEDS_FULL_VIEW, *found.span(1), message, fix)
+
+
+def check_compared_tools(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
+    """Find commands and scripts that compare the tool's name with a name that it has in Claude Code only."""
+    if not (hook.event and hook.event.spec.is_about_tool):
+        return
+    for start, name in _foreign(inspection, hook.command):
+        yield hook.in_command(Rule.SCRIPT_CLAUDE_TOOL, (start, start + len(name)), *_claude_advice(name))
+    for script in scripts(inspection, hook):
+        if script.may_be_shown and b"\0" not in script.data:
+            for start, name in _foreign(inspection, script.source.text):
+                end = start + len(name)
+                yield diagnostic_at(script.source, Rule.SCRIPT_CLAUDE_TOOL, start, end, *_claude_advice(name))
+
+
+def _foreign(inspection: Inspection, text: str) -> Iterator[tuple[int, str]]:
+    """Yield the first use of each name that is not one of the program's own tools."""
+    first: dict[str, int] = {}
+    for start, name in compared_tools(text):
+        if name not in inspection.tools:
+            first.setdefault(name, start)
+    return ((start, name) for name, start in first.items())
+
+
+def _claude_advice(name: str) -> tuple[str, str]:
+    ours = CLAUDE_TOOLS[name]
+    return (
+        f"`{name}` is Claude Code's name for the tool, which is `{ours}` here",
+        f"Compare with `{ours}`; with both, if Claude Code uses the script too.",
+    )
 
 
 def check_written_arguments(inspection: Inspection, hook: FileHook) -> Iterator[Diagnostic]:
