@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from tests.support import preloaded
 from tests.support.cli import COMMAND, Run, call
 from tests.support.gemini import Chunks, Gemini, Received, Reply
 from tests.support.processes import DEADLINE
@@ -47,6 +48,7 @@ class AgentProject(Project):
     def __init__(self, folder: Path, over: str = REPLAY) -> None:
         super().__init__(folder, approved=True)
         self.over = over
+        self.starts_as_users_do = False
 
     def run(
         self,
@@ -100,14 +102,8 @@ class AgentProject(Project):
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
         """Start the command in the project, to be written to and read from."""
-        return subprocess.Popen(
-            [COMMAND, *arguments],
-            cwd=self.root,
-            env=self.environment(**environment),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        env = self.environment(**environment)
+        return preloaded.start([COMMAND, *arguments], cwd=self.root, env=env, as_users_do=self.starts_as_users_do)
 
     def recording(self, *answers: Any) -> Path:
         """A file of recorded answers."""

@@ -19,7 +19,8 @@ import pexpect
 
 from llxprt_hooks.cli.main import run_command_line
 from llxprt_hooks.commands.list import take_inventory
-from tests.support.processes import DEADLINE, run_python
+from tests.support import preloaded
+from tests.support.processes import DEADLINE, finished
 from tests.support.project import APPROVED, SCRIPTS, Project
 
 COMMAND = str(SCRIPTS / "llxprt-hooks")
@@ -63,19 +64,14 @@ class CliProject(Project):
     def run(self, *arguments: str, stdin: str = "", approved: bool = True, **environment: str) -> Run:
         """Run the installed command in the project, whose hooks are approved for it unless ``approved`` says no."""
         env = self.environment(**{**(APPROVED if approved else {}), **environment})
-        done = run_python(COMMAND, *arguments, cwd=self.root, env=env, stdin=stdin)
-        return Run(done.returncode, done.stdout, done.stderr)
+        command = [COMMAND, *arguments]
+        with preloaded.start(command, cwd=self.root, env=env) as process:
+            return Run(*finished(process, stdin))
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
         """Start the installed command in the project, whose hooks are approved for it."""
-        return subprocess.Popen(
-            [COMMAND, *arguments],
-            cwd=self.root,
-            env=self.environment(**{**APPROVED, **environment}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        env = self.environment(**{**APPROVED, **environment})
+        return preloaded.start([COMMAND, *arguments], cwd=self.root, env=env, stdin=subprocess.DEVNULL)
 
     def terminal(self, command: str, *, columns: int = 100, **environment: str) -> pexpect.spawn[str]:
         """A shell command line in a pseudo-terminal; ``llxprt-hooks`` is on the path."""

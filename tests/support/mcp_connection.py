@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import queue
-import subprocess
 import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tests.support import preloaded
 from tests.support.processes import DEADLINE
 from tests.support.project import SCRIPTS, Project
 
@@ -27,11 +27,8 @@ class Connection:
         command = ["--", *(server or [sys.executable, str(SERVER), str(self._received)])]
         if project.project_file.exists():
             project.approve()
-        self.process = subprocess.Popen(
+        self.process = preloaded.start(
             [*PROXY, "-C", str(project.root), *options, *([] if "--upstream" in options else command)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
             env=project.environment(**variables),
             cwd=project.folder,
         )

@@ -29,11 +29,16 @@ def run_python(
     command = [sys.executable, "-X", "faulthandler", *map(str, arguments)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe) as process:
-        try:
-            stdout, stderr = process.communicate(stdin.encode(), timeout=seconds)
-        except subprocess.TimeoutExpired:
-            pytest.fail(where_it_hangs(process), pytrace=False)
-    return subprocess.CompletedProcess(command, process.returncode, stdout.decode(), stderr.decode())
+        return subprocess.CompletedProcess(command, *finished(process, stdin, seconds))
+
+
+def finished(process: subprocess.Popen[bytes], stdin: str = "", seconds: float = DEADLINE) -> tuple[int, str, str]:
+    """Wait for the end of a process: its status, and what it printed. If it takes too long, the test fails."""
+    try:
+        stdout, stderr = process.communicate(stdin.encode(), timeout=seconds)
+    except subprocess.TimeoutExpired:
+        pytest.fail(where_it_hangs(process), pytrace=False)
+    return process.returncode, stdout.decode(), stderr.decode()
 
 
 def where_it_hangs(process: subprocess.Popen[bytes]) -> str:

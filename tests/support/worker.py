@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from tests.support import preloaded
 from tests.support.cli import COMMAND
 from tests.support.processes import DEADLINE, until
 from tests.support.project import APPROVED
@@ -34,13 +35,12 @@ class Worker:
     def __init__(self, project: Project, *arguments: str, approved: bool = True, **environment: str) -> None:
         self.lines: list[str] = []
         """What it has printed to stderr."""
-        self.process = subprocess.Popen(
+        self.process = preloaded.start(
             [COMMAND, "serve", *arguments],
             cwd=project.root,
             env=project.environment(**(APPROVED if approved else {}), **environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
         )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()

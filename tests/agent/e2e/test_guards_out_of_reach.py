@@ -33,6 +33,7 @@ def after(project: AgentProject, command: str) -> AgentRun:
         answer(call("write_file", file_path="a.txt", content="x")),
         answer("Done."),
     ]
+    project.starts_as_users_do = "llxprt-hooks" in command  # which looks for an agent among its parents' command lines
     return project.run("-y", "-o", "json", answers=answers)
 
 
