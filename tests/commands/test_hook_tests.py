@@ -146,6 +146,8 @@ REASONS: dict[str, tuple[Any, bool]] = {
     "contains something else": ({"contains": "keys"}, False),
     "matches": ({"matches": "^no \\w+"}, True),
     "matches something else": ({"matches": "^secrets"}, False),
+    "cannot be compared by trying": ({"matches": "^((\\w|\\W)+)+x$"}, False),
+    "cannot be compared at all": ({"matches": "^(no)\\1*(.*)*"}, False),
 }
 
 

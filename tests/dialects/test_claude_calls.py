@@ -193,6 +193,17 @@ async def test_a_guard_is_not_evaded_by_a_lone_surrogate(claude: MakeHooks, matc
         ("Write(/src/**)", "write_file", {"file_path": "src/a/b.py"}, True),
         ("Write(/src/**)", "write_file", {"file_path": "tests/b.py"}, False),
         ("Edit(//etc/**)", "replace", {"file_path": "/etc/passwd"}, True),
+        ("Bash(git * push * main)", "run_shell_command", {"command": "git -C a push origin main"}, True),
+        ("Bash(git * push * main)", "run_shell_command", {"command": "git -C a push origin mainly"}, False),
+        ("Bash(git*push *)", "run_shell_command", {"command": "git pushy; git push-x push origin"}, True),
+        ("Bash(rm *)", "run_shell_command", {"command": "A='x y'\"z\"B C=3 nohup time rm x"}, True),
+        ("Edit(a*b?/*.py)", "write_file", {"file_path": "a.b+/x.py/y"}, True),
+        ("Edit(a*b?/*.py)", "write_file", {"file_path": "a/bc/x.py"}, False),
+        pytest.param("Bash(x *)", "run_shell_command", {"command": "A=" + "'b'" * 60}, False, id="quotations"),
+        pytest.param("Bash(x *)", "run_shell_command", {"command": "a" * 300_000}, False, id="a long word"),
+        pytest.param("Bash(x *)", "run_shell_command", {"command": "A=b time " * 50_000}, False, id="long beginning"),
+        pytest.param("Bash(*a*a*a*b)", "run_shell_command", {"command": "a" * 20_000}, False, id="stars"),
+        pytest.param("Edit(*a*a*a*a*b)", "write_file", {"file_path": "a" * 3000}, False, id="stars in a path"),
     ],
 )
 async def test_a_hook_with_a_rule_runs_for_its_calls_only(

@@ -42,7 +42,9 @@ def test_both_ways_to_search_agree(parts: list[str], text: str) -> None:
         pytest.param(r"^(a+)+\1$", "a" * 60 + "!", True, id="a back-reference cannot be bounded, so it holds"),
         ("^(?:(?:a{999}){999}){999}$", "a", False),
         ("^(?:(?:(?:a+)+)+)+$", "a" * 60 + "!", False),
-        pytest.param("^(?:(?:(?:a+)+)+)+$", "a" * 9999 + "!", True, id="nor can what is too large"),
+        pytest.param("^(?:(?:(?:a+)+)+)+$", "a" * 99_999 + "!", True, id="nor can what is too large"),
+        pytest.param(r"rm\s+-rf", "x" * 100_000, False, id="a text may be long"),
+        pytest.param("rm|dd", "x" * 3_000_000, False, id="and longer"),
     ],
 )
 def test_no_matcher_hangs(pattern: str, text: str, matches: bool) -> None:

@@ -21,6 +21,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
 
 _ANYTHING = ("", "*")
 MCP_PREFIX = "mcp__"
+_MAX_READINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,13 @@ def own_names(tool_name: str) -> tuple[str, ...]:
     >>> own_names("mcp__shop__refund"), own_names("refund")
     (('refund',), ())
 
-    The name of a server may contain ``__`` like that of a tool. Then each reading counts.
+    The name of a server may contain ``__`` like that of a tool. Then each reading counts, as far as a server may be
+    called so: the tool's name can be anything.
     """
     if not tool_name.startswith(MCP_PREFIX):
         return ()
     _, *names = tool_name.removeprefix(MCP_PREFIX).split("__")
-    return tuple(name for start in range(len(names)) if (name := "__".join(names[start:])))
+    return tuple(name for start in range(len(names))[:_MAX_READINGS] if (name := "__".join(names[start:])))
 
 
 def is_invalid(event_name: HookEventName, matcher: str | None) -> bool:

@@ -22,9 +22,11 @@ log = debug_logger("settings")
 
 _FEW: Final = 1_000_000
 """Ways to match that the engine may try: where to start, how often to repeat, which alternative to take."""
+_FEW_ALTERNATIVES: Final = 100
+"""That the engine may try at each place of a long text, if nothing is repeated."""
 _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
 
-_MAX_VISITS: Final = 200_000
+_MAX_VISITS: Final = 500_000
 """The limit of a search. Beyond it the answer is yes, because a hook that runs once too often does no harm, and a guard
 that does not run does."""
 
@@ -67,7 +69,7 @@ def searching(pattern: str, too_complex: Callable[[str], object] = _warn) -> Cal
     def matches(text: str) -> bool:
         text = _scalar_values(text)
         ways = alternatives * (len(text) + 1) ** (repeated + 1)
-        if ways <= _FEW:
+        if ways <= _FEW or (alternatives <= _FEW_ALTERNATIVES and not repeated):
             return find(text) is not None
         try:
             return _is_found(pattern, text)

@@ -48,6 +48,7 @@ LOST = {
     "KillShell": (None, ("KillShell",)),
     "write": (None, ("write",)),
     "Wri[te": (None, ("Wri[te",)),
+    "(((\\w+)+)+)+!": (None, ("(((\\w+)+)+)+!",)),
 }
 
 

@@ -65,6 +65,7 @@ class TestSelecting:
             ("^refund$", "mcp__refund", False),
             ("^refund$", "shop__refund", False),
             ("^refund$", "mcp__shop__list", False),
+            pytest.param("^refund$", f"mcp{'__shop' * 9999}__refund", False, id="the name of no server"),
         ],
     )
     def test_a_tool_of_an_mcp_server_is_matched_under_its_full_name_and_its_own(

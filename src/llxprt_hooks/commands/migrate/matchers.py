@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from regress import Regex, RegressError
-
 from llxprt_hooks.settings.other_agents import CLAUDE_TOOLS
+from llxprt_hooks.settings.search import searching
 
 _PLAIN: Final = re.compile(r"[\w\-, |]*")
 _UNKNOWN_TOOLS: Final = ("an_unknown_tool", "Zq")
@@ -90,11 +89,7 @@ def _names(matcher: str) -> list[str]:
 
 
 def _search(matcher: str) -> Callable[[str], bool]:
-    try:
-        find = Regex(matcher).find
-    except RegressError:
-        return matcher.__eq__
-    return lambda name: find(name) is not None
+    return searching(matcher) or matcher.__eq__
 
 
 def _selecting(known: Iterable[str], lost: Iterable[str]) -> Translated:

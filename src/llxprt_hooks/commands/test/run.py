@@ -17,12 +17,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-import regress
-
 from llxprt_hooks.commands.fire import InvalidInputError, LoadedHooks, Trial, sample_input
 from llxprt_hooks.core.engine import session_memory
 from llxprt_hooks.core.protocol.inputs import input_problem
 from llxprt_hooks.settings.levels import FOLDER, Level, is_inside, settings_file, user_folder
+from llxprt_hooks.settings.search import searching
 from llxprt_hooks.settings.trust.status import approved_by_environment
 
 if TYPE_CHECKING:
@@ -329,7 +328,9 @@ def _fits(value: Any, expected: Any) -> bool:
 def _fits_text(text: str, expected: Mapping[str, Any]) -> bool:
     if expected.keys() == {"contains"}:
         return str(expected["contains"]) in text
-    return expected.keys() == {"matches"} and regress.Regex(str(expected["matches"])).find(text) is not None
+    too_complex: list[str] = []
+    matches = searching(str(expected["matches"]), too_complex.append) if expected.keys() == {"matches"} else None
+    return matches is not None and matches(text) and not too_complex
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from llxprt_hooks.settings.levels import home_folder
+from llxprt_hooks.settings.search import searching
 
 _RULE: Final = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 _COVERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -20,10 +21,12 @@ _COVERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """The tools that a rule is for, besides the one that it names."""
 _SEPARATORS: Final = re.compile(r"&&|\|\||\|&|[;|&\n]|\$\(|`|[()]")
-_ASSIGNMENTS: Final = re.compile(r"(?:[A-Za-z_]\w*=(?:'[^']*'|\"[^\"]*\"|\S)*\s+)+")
-_WRAPPERS: Final = re.compile(
-    r"(?:(?:timeout(?:\s+-\S+)*\s+\S+|time|nice(?:\s+-n\s*\S+)?|nohup|stdbuf(?:\s+-\S+)*|command|builtin|noglob|xargs)\s+)+"
+_BEFORE: Final = re.compile(
+    # A quotation is never read as single characters too: twenty of them would be a million ways to read a command.
+    r"(?:[A-Za-z_]\w*=(?>'[^']*'|\"[^\"]*\"|\S)*+\s+"
+    r"|(?:timeout(?:\s+-\S+)*\s+\S+|time|nice(?:\s+-n\s*\S+)?|nohup|stdbuf(?:\s+-\S+)*|command|builtin|noglob|xargs)\s+)+"
 )
+"""Assignments and wrappers."""
 _UNCERTAIN: Final = re.compile(r"[$`]")
 
 
@@ -56,10 +59,8 @@ def _command_matches(pattern: str, command: str) -> bool:
 
 def _bare(part: str) -> str:
     """A command without assignments and wrappers before it."""
-    before = None
-    while part != before:
-        before, part = part, _WRAPPERS.sub("", _ASSIGNMENTS.sub("", part, count=1), count=1) if part else part
-    return part
+    before = _BEFORE.match(part)
+    return part[before.end() :] if before else part
 
 
 def _command_test(pattern: str) -> Callable[[str], bool]:
@@ -68,7 +69,9 @@ def _command_test(pattern: str) -> Callable[[str], bool]:
         prefix = text[:-2]
         return lambda part: part == prefix or part.startswith((f"{prefix} ", f"{prefix}\t"))
     ends_in_word = text.endswith(" *")
-    body = ".*".join(map(re.escape, (text[:-2] if ends_in_word else text).split("*")))
+    first, *rest = map(re.escape, (text[:-2] if ends_in_word else text).split("*"))
+    # The first place of each word will do, whatever follows it: so there is only one way to compare.
+    body = "".join((first, *(f"(?>.*?{word})" for word in rest[:-1]), *(f".*{word}" for word in rest[-1:])))
     expression = re.compile(body + (r"(?:\s.*)?" if ends_in_word else ""), re.DOTALL)
     return lambda part: expression.fullmatch(part) is not None
 
@@ -87,12 +90,13 @@ def _path_matches(pattern: str, path: str, directory: str) -> bool:
     text = text.removeprefix("./")
     relative = os.path.relpath(os.path.join(directory, path), start)  # noqa: PTH118
     if relative.startswith(".."):
-        return text.startswith("**/") and _glob(text).fullmatch(os.path.basename(path)) is not None  # noqa: PTH119
-    return _glob(text).fullmatch(relative) is not None
+        return text.startswith("**/") and _glob(text)(os.path.basename(path))  # noqa: PTH119
+    return _glob(text)(relative)
 
 
-def _glob(text: str) -> re.Pattern[str]:
+def _glob(text: str) -> Callable[[str], bool]:
     """A pattern with ``*``, ``**`` and ``?``. It also matches everything below a folder that it matches."""
     pieces = re.split(r"(\*\*/|\*\*|\*|\?)", text.rstrip("/"))
-    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(words.get(piece, re.escape(piece)) for piece in pieces) + "(?:/.*)?", re.DOTALL)
+    words = {"**/": "(?:[^]*/)?", "**": "[^]*", "*": "[^/]*", "?": "[^/]"}
+    expression = "".join(words.get(piece) or re.sub(r"\W", r"\\\g<0>", piece) for piece in pieces)
+    return searching(f"^{expression}(?:/[^]*)?$") or text.__eq__
