@@ -1,4 +1,4 @@
-"""The parts of the site that the code already says: options of commands, diagnostics, and names of the reference.
+"""The parts of the site that the code already knows: help of commands, fields of settings, findings, names.
 
 A page has a block with the name of such a part. On a Git host, a reader sees in it the command that prints the same.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +18,7 @@ import click
 import llxprt_hooks
 import llxprt_hooks.testing
 from llxprt_hooks.cli.main import cli
+from llxprt_hooks.commands.validate.rules import grouped_rules
 
 HERE = Path(__file__).parent
 BLOCK = re.compile(r"^```\{([a-z]+)\} ?(.*)\n(?:.*\n)*?```$", re.MULTILINE)
@@ -31,7 +33,7 @@ def fill_in(text: str) -> str:
 
 
 def help_of(name: str) -> str:
-    """Return the usage of a command and a table of its options."""
+    """Return the usage of a command, its help, a table of its options, and its examples."""
     context = click.Context(cli, info_name="llxprt-hooks")
     command = cli.get_command(context, name)
     assert command is not None
@@ -39,20 +41,58 @@ def help_of(name: str) -> str:
     options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
     rows = [option_row(each, own) for each in options if each.opts[0] not in SHARED]
     shared = [f"`{each.opts[0]}`" for each in options if each.opts[0] in SHARED]
-    usage = f"```text\n{' '.join(['llxprt-hooks', name, *command.collect_usage_pieces(own)])}\n```\n"
-    table = "\n".join(["| Option | What it does |", "|---|---|", *rows]) if rows else ""
+    usage = f"```text\n{' '.join(['llxprt-hooks', name, *command.collect_usage_pieces(own)])}\n```"
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    text, examples = [], []
+    for paragraph in paragraphs:
+        title, _, lines = paragraph.removeprefix("\b\n").partition("\n")
+        if title in {"Example:", "Examples:"}:
+            commented = re.sub(r"(?m)(?<=\S)( {2,})(?=\S)", r"\1# ", textwrap.dedent(lines))
+            examples.append(f"{title}\n\n```sh\n{commented}\n```")
+        elif paragraph.startswith("\b") and title.endswith(":"):
+            text.append(f"{code_in(title)}\n\n```text\n{textwrap.dedent(lines)}\n```")
+        elif paragraph.startswith("\b"):
+            text.append(f"```text\n{textwrap.dedent(paragraph[2:])}\n```")
+        else:
+            text.append(code_in(paragraph))
     also = f"{'Also' if rows else 'It takes'} {', '.join(shared)}: [shared options](#shared-options)." if shared else ""
-    return f"{usage}\n{table}\n\n{also}\n"
+    return "\n\n".join(filter(None, [usage, *text, table(["Option", "What it does"], rows), also, *examples]))
 
 
-def option_row(option: click.Option, context: click.Context) -> str:
+def option_row(option: click.Option, context: click.Context) -> list[str]:
     record = option.get_help_record(context)
     assert record is not None
     names = re.split(r"(?:, | / )(?=-)", re.sub(r"\[([a-z_|-]+)\]$", r"\1", record[0]))
     text = re.sub(r" +\[default: ([^;\]]+).*\]$", r" Default: \1.", record[1])
-    text = re.sub(r" +\[[0-9<=>x]+\]$", "", text)
-    text = re.sub(r"(?<![\w`-])--?[a-zA-Z][\w-]*(?![^`]*`(?:[^`]*`[^`]*`)*[^`]*$)", r"`\g<0>`", text)
-    return "| " + ", ".join(f"`{name}`" for name in names).replace("|", "\\|") + f" | {text} |"
+    return [", ".join(f"`{name}`" for name in names), code_in(re.sub(r" +\[[0-9<=>x]+\]$", "", text))]
+
+
+CODE = re.compile(
+    r"(?<![\w`-])--?[a-zA-Z][\w-]*|\b[A-Z]+_[A-Z_]+(?:=\d)?\b|(?<![\w.*])(?:~/|\*?\.(?=[a-z]))[\w./-]*\w/?"
+)
+"""Options, variables and paths, which help texts have without quotes."""
+
+
+def code_in(text: str) -> str:
+    """Return a help text with its code marked as such."""
+    parts = text.split("`")
+    return "`".join(part if number % 2 else CODE.sub(r"`\g<0>`", part) for number, part in enumerate(parts))
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """Return a table; an empty text if it has no rows."""
+    lines = [header, ["---"] * len(header), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) if rows else ""
+
+
+def findings_of(_: str) -> str:
+    """Return everything that ``validate`` finds, a table for each group."""
+    header = ["Code", "Severity", "For example", "Why it matters"]
+    return "\n\n".join(
+        f"### {title}\n\n"
+        + table(header, [[f"`{rule.code}`", rule.severity.value, rule.example, rule.why] for rule in rules])
+        for title, rules in grouped_rules().items()
+    )
 
 
 def names_of(_: str) -> str:
@@ -151,6 +191,7 @@ def each_recipe(_: str) -> str:
 PARTS: dict[str, Callable[[str], str]] = {
     "recipes": each_recipe,
     "help": help_of,
+    "findings": findings_of,
     "names": names_of,
     "integrations": integrations_of,
 }

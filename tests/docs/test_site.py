@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -18,6 +19,7 @@ import pytest
 import llxprt_hooks
 import llxprt_hooks.testing
 from llxprt_hooks.cli.main import COMMANDS, cli
+from llxprt_hooks.commands.validate import Rule
 from tests.docs.pages import PAGES, ROOT, SITE_ONLY
 
 
@@ -105,6 +107,18 @@ def test_the_site_has_every_option_of_every_command(site: Path) -> None:
         section = page.partition(f'<section id="{name}">')[2].partition("<section")[0]
         shown = set(re.findall(r"-[\w-]+", re.sub(r"<[^>]+>", "", section)))
         assert {spelling for option in options for spelling in option.opts} - shown == set()
+
+
+def rows_of(page: Path, section: str) -> list[str]:
+    """The text of each row of the tables in a section, and of those in its subsections."""
+    text = page.read_text(encoding="utf-8").partition(f'<section id="{section}">')[2]
+    rows = re.findall(r"(?s)<tr.+?</tr>", text)
+    return [" ".join(unescape(re.sub(r"<[^>]+>", "", row)).split()) for row in rows]
+
+
+def test_the_site_has_everything_that_validate_finds(site: Path) -> None:
+    expected = [f"{rule.code} {rule.severity.value} {rule.example} {rule.why}".replace("`", "") for rule in Rule]
+    assert [row for row in expected if row not in rows_of(site / "validate.html", "what-is-found")] == []
 
 
 def test_the_reference_has_every_public_name(site: Path, html: dict[Path, Seen]) -> None:

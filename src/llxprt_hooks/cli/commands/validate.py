@@ -46,6 +46,7 @@ _NUMBER_WIDTH: Final = 4
     help=f"Where the hooks will be used: {', '.join(sorted(UNSUPPORTED))}. Finds events that never fire there.",
 )
 @click.option("--mcp", is_flag=True, help="Check what the MCP servers of the project say to models, not the settings.")
+@click.option("--list", "as_list", is_flag=True, help="List everything that can be found, with examples and reasons.")
 @dialect_options
 @directory_option
 @click.pass_context
@@ -57,6 +58,7 @@ def command(
     tools: tuple[str, ...],
     integration: str | None,
     mcp: bool,
+    as_list: bool,
     directory: str,
 ) -> int:
     """Find mistakes and likely mistakes in hook settings, with location, reason and fix.
@@ -87,10 +89,14 @@ def command(
       llxprt-hooks validate --dialect claude             also the project's .claude/settings.json, and yours
       llxprt-hooks validate --for mcp-proxy              for an MCP server, which has no model events
       llxprt-hooks validate --mcp                        what MCP servers say to models
+      llxprt-hooks validate --list                       everything that can be found
       llxprt-hooks validate --json | jq -r '.diagnostics[] | "\\(.file):\\(.line): \\(.message)"'
     """
     from llxprt_hooks.commands.validate import diagnose, inspect_file, inspect_project, project_of
 
+    if as_list:
+        _list_rules()
+        return ExitStatus.OK
     project = Path(directory)
     if mcp:
         if file is not None:
@@ -116,6 +122,19 @@ def command(
     else:
         _print_text(inspection, diagnostics, counts)
     return ExitStatus.FAILED if counts["error"] or (strict and counts["warning"]) else ExitStatus.OK
+
+
+def _list_rules() -> None:
+    """Print every code with its severity, an example and why it matters."""
+    from llxprt_hooks.commands.validate.rules import grouped_rules
+
+    console = stdout_console()
+    for title, rules in grouped_rules().items():
+        print_line(console, (title, "bold"))
+        for rule in rules:
+            print_line(console, f"  {rule.code}: ", (rule.severity.value, _COLORS[rule.severity]))
+            _print_advice(console, "for example: ", rule.example)
+            _print_advice(console, "why: ", rule.why)
 
 
 def _check_servers(project: Path, *, as_json: bool, strict: bool) -> int:
