@@ -19,6 +19,7 @@ import llxprt_hooks
 import llxprt_hooks.testing
 from llxprt_hooks.cli.main import cli
 from llxprt_hooks.commands.validate.rules import grouped_rules
+from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 
 HERE = Path(__file__).parent
 BLOCK = re.compile(r"^```\{([a-z]+)\} ?(.*)\n(?:.*\n)*?```$", re.MULTILINE)
@@ -128,6 +129,18 @@ def reference(names: list[str]) -> str:
     return "\n".join(["```{eval-rst}", *lines, "```"])
 
 
+def limits(_: str) -> str:
+    """Return a table of the events that never fire in an integration, and of effects that hooks cannot have."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for start, tables in (("never fire: ", UNSUPPORTED), ("act only in part: ", NOT_HONORED)):
+        for name, events in tables.items():
+            for reason in dict.fromkeys(events.values()):
+                concerned = ", ".join(event for event in events if events[event] == reason)
+                rows.setdefault((concerned, start + reason), []).append(f"`{name}`")
+    lines = (f"| {', '.join(names)} | {' | '.join(what)} |" for what, names in rows.items())
+    return "\n".join(["| `--for` | Hooks for | What they don't do, and why |", "|---|---|---|", *lines])
+
+
 def integrations_of(_: str) -> str:
     """Return the reference of every integration."""
     return "\n\n".join(integration(*each) for each in INTEGRATIONS)
@@ -192,6 +205,7 @@ PARTS: dict[str, Callable[[str], str]] = {
     "recipes": each_recipe,
     "help": help_of,
     "findings": findings_of,
+    "limits": limits,
     "names": names_of,
     "integrations": integrations_of,
 }

@@ -20,6 +20,7 @@ import llxprt_hooks
 import llxprt_hooks.testing
 from llxprt_hooks.cli.main import COMMANDS, cli
 from llxprt_hooks.commands.validate import Rule
+from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 from tests.docs.pages import PAGES, ROOT, SITE_ONLY
 
 
@@ -136,6 +137,13 @@ def test_the_reference_has_every_integration(site: Path, html: dict[Path, Seen])
     imported = set(re.findall(r"from (llxprt_hooks\.integrations\.\w+) import (\w+)", text))
     assert len(imported) > 8
     assert {f"{module}.{name}" for module, name in imported} - anchors == set()
+
+
+def test_the_site_has_what_hooks_cannot_do_in_an_integration(site: Path) -> None:
+    shown = unescape(re.sub(r"<[^>]+>", "", (site / "integrations.html").read_text(encoding="utf-8")))
+    tables = [*UNSUPPORTED.values(), *NOT_HONORED.values()]
+    reasons = {reason.replace("`", "") for events in tables for reason in events.values()}
+    assert [reason for reason in reasons if reason not in shown] == []
 
 
 def test_the_picture_of_an_event_is_what_its_script_draws(tmp_path: Path) -> None:
