@@ -125,7 +125,10 @@ def reference(names: list[str]) -> str:
     lines = []
     for name in names:
         module = llxprt_hooks if name in llxprt_hooks.__all__ else llxprt_hooks.testing
-        lines.append(f".. {kind_of(getattr(module, name))}:: {module.__name__}.{name}")
+        thing = getattr(module, name)
+        lines.append(f".. {kind_of(thing)}:: {module.__name__}.{name}")
+        hidden_base = inspect.isclass(thing) and thing.__base__.__name__.startswith("_")
+        lines += ["   :inherited-members: object"] * hidden_base
     return "\n".join(["```{eval-rst}", *lines, "```"])
 
 

@@ -100,6 +100,24 @@ class Config:
     """The hooks, whether they are enabled, and the session fields of every payload.
 
     >>> config = Config(enable_hooks=True, hooks={"BeforeTool": [{"hooks": [{"type": "command", "command": "true"}]}]})
+
+    All arguments are optional and, except for ``dialect``, also attributes:
+
+    - ``session_id`` and ``transcript_path``: fields of every payload. The default id is a new UUID.
+    - ``working_dir``: ``cwd`` in every payload, and the folder in which hooks run; by default the current folder.
+    - ``enable_hooks`` and ``hooks``: the ``hooks`` object of a settings file, as a dict. Without ``enable_hooks=True``,
+      its hooks stay off, and the first use logs a warning.
+    - ``extensions`` and ``disabled_hooks``: ``Extension(name=…, hooks={…}, is_active=True)``, and names of hooks.
+    - ``message_bus``: where other parts of the program request hooks.
+    - ``translator``: a name or a ``HookTranslator``, by default ``"google-genai"``.
+    - ``observer``: a ``HookObserver`` that is notified of every event and hook.
+    - ``output_limit``: how many bytes of a hook's stdout and of its stderr are kept, by default 10 MiB.
+    - ``max_processes``: how many hooks run as processes at once, in all events, event loops and threads, by default 64,
+      or fewer if the process may open only a few files (``ulimit -n``). The others wait; a hook's timeout starts when
+      the hook does.
+    - ``metadata``: who asks, a dict of JSON values for the field ``metadata`` of every payload.
+    - ``profile``, ``approver`` and ``max_continuations``: for hooks that act.
+    - ``dialect``: the agent whose format ``hooks`` has.
     """
 
     def __init__(

@@ -113,8 +113,9 @@ class HookSession(Session):
 class Hooks:
     """The hooks of a configuration, around tools and models, for callers with any event loop.
 
-    Pass a ``Config``, or its keyword arguments: then hooks are enabled if ``hooks`` is given. ``sync`` has the same
-    operations for callers without an event loop.
+    Pass a ``Config``, or its keyword arguments: then hooks are enabled if ``hooks`` is given. Without either, the only
+    hooks are functions. ``config`` is the configuration, and ``sync`` has the same operations for callers without an
+    event loop.
     """
 
     def __init__(self, config: Config | None = None, **config_fields: Unpack[ConfigFields]) -> None:
@@ -124,7 +125,10 @@ class Hooks:
 
     @classmethod
     def load(cls, project_dir: str | os.PathLike[str] = ".", **options: Unpack[LoadOptions]) -> Self:
-        """Read the settings files, as ``Config.load`` does, with the same options."""
+        """Read the settings files, as ``Config.load`` does, with the same options.
+
+        Succeeds even when hooks cannot run because they are off or not approved: see ``require``.
+        """
         return cls(Config.load(project_dir, **options))
 
     @cached_property
@@ -165,9 +169,11 @@ class Hooks:
     def tool(self, function: Any = None, *, name: str | None = None) -> Any:
         """Decorate a function that is a tool: its hooks run with every call, with its arguments by name.
 
-        Hooks see the function's name, or the given one: ``@hooks.tool(name="write_file")``. If hooks block a call, it
-        returns the reason. Text of hooks is appended to a result that is text; beside any other result it goes into
-        the session's next model request.
+        Hooks see the function's name, or the given one: ``@hooks.tool(name="write_file")``. They see its arguments with
+        their defaults, and not the ``self`` of a method. If hooks block a call, it returns the reason. Text of hooks is
+        appended to a result that is text; beside any other result it goes into the session's next model request. Put
+        a framework's own decorator above this one. A function that yields its result, or takes arguments without
+        names, is a ``TypeError``.
         """
         if function is None and name is not None:
             return partial(self._tool, name)
@@ -262,8 +268,10 @@ class Hooks:
 
         ``call`` returns an iterator of chunks, asynchronous or not, or an awaitable of one. Chunks are passed on as
         they arrive, unless an AfterModel hook is configured: then nothing is passed on before the hook has seen the
-        complete answer. ``join`` makes a response of all chunks, ``split`` makes chunks of a response. Both may be
-        omitted for events of OpenAI's and Anthropic's APIs; ``split`` only if the events are dicts.
+        complete response; if the stream fails before that, its error is raised. ``join`` makes a response of all
+        chunks, ``split`` makes chunks of a response. Both may be omitted for events of OpenAI's and Anthropic's APIs;
+        ``split`` only if the events are dicts. If neither is given and all AfterModel hooks have
+        ``stream="sentences"``, each sentence is passed on as soon as they have seen it.
         """
         return ModelStream(self.model_call(request, translator=translator), call, join, split)
 
@@ -315,7 +323,10 @@ class Hooks:
         return HookSession(self, session_id, transcript_path, metadata)
 
     def observe(self, event: str, **fields: Any) -> None:
-        """Start the hooks of an event that nobody waits for, and return. It is finished even if this loop ends."""
+        """Start the hooks of an event that nobody waits for, and return. It is finished even if this loop ends.
+
+        ``fields`` are the event's own. One that is missing or unknown is a ``TypeError``.
+        """
         event_name = known_event(event)
         if event_name.spec.awaited:
             raise TypeError(
@@ -334,7 +345,10 @@ class Hooks:
         return await settle(self.config, seconds)
 
     def has_hooks_for(self, event: str, subject: str | None = None) -> bool:
-        """Whether any hook would run for an event; ``subject`` is a tool's name, or what else its matchers compare."""
+        """Whether any hook would run for an event; ``subject`` is a tool's name, or what else its matchers compare.
+
+        Costs a few dictionary lookups.
+        """
         return has_hooks_for(self.config, known_event(event), subject)
 
     def reload(self) -> None:
@@ -363,8 +377,13 @@ class Hooks:
     ) -> Any:
         """Register a function as a hook; without ``function``, return a decorator that does.
 
-        It gets the payload as a dict of its own, and returns None or an answer: ``deny("…")`` and the like. It runs
-        after the hooks of settings, also where those are disabled.
+        It gets the payload as a dict of its own, and returns None, a reply such as ``deny("…")``, or a mapping in the
+        format that scripts print. It runs after the hooks of settings and extensions, even if those are disabled.
+
+        If it raises, times out or returns anything else, it has failed: the call goes ahead, unless ``fail_closed``.
+        The warning names the exception and its line. A function that is not a coroutine function blocks the event loop
+        of the call, and its timeout cannot end it; with ``threaded``, it runs in a thread of its own. There,
+        ``sys.exit()`` and ``KeyboardInterrupt`` are failures; elsewhere they end the program.
         """
         if callable(event):
             raise UnknownEventError('`@hooks.on` needs an event: `@hooks.on("BeforeTool")`')

@@ -12,12 +12,10 @@ TYPED = {
     "python-api.md": {
         "a-first-tool-call",
         "a-tool-call-in-two-steps",
-        "a-decorated-function",
         "a-model-call",
         "functions-as-hooks",
         "sessions",
         "streams",
-        "synchronous-callers",
     },
     "hooks-in-ten-lines.md": {"plain-python", "openai", "anthropic", "google"},
 }

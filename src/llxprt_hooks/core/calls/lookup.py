@@ -59,7 +59,10 @@ def model_plans(config: CallerConfig) -> ModelPlans:
 
 
 def has_hooks_for(config: CallerConfig, event_name: HookEventName, subject: str | None = None) -> bool:
-    """Whether any hook would run for an event; ``subject`` is what its matchers are compared with."""
+    """Whether any hook would run for an event; ``subject`` is what its matchers are compared with.
+
+    Costs a few dictionary lookups.
+    """
     plan = plan_for(config, event_name, subject)
     if isinstance(plan, BrokenPlan):
         log.warning("%s: looking up the hooks failed; they are skipped", event_name, exc_info=plan.error)

@@ -39,9 +39,13 @@ class _ModelHookResult:
     """The fields that all three results have (DELTA-HAPP-002)."""
 
     should_stop: bool = False
+    """End the loop, and show ``stop_reason``."""
     stop_reason: str | None = None
+    """The hook's ``stopReason``, else its ``reason``, else ``No reason provided``; None if no hook stops the agent."""
     system_message: str | None = None
+    """For the model, never for the user: add it to this request or, after a response, to the next one."""
     suppress_output: bool = False
+    """Do not show the response."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,24 +53,29 @@ class BeforeModelHookResult(_ModelHookResult, Generic[RequestT]):
     """Whether to call the model, and with which request. A stop also counts as blocked (HOOK-184)."""
 
     blocked: bool = False
+    """Do not call the model: its response is ``synthetic_response``, or empty if that is None."""
     reason: str | None = None
     synthetic_response: Any | None = None
     modified_request: RequestT | None = None
+    """Send it instead, if it is not None, but do not store it in the history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AfterModelHookResult(_ModelHookResult, Generic[ResponseT]):
-    """The response to use: the hook's, or the model's own."""
+    """The response to use."""
 
     response: ResponseT
+    """The hook's, or the model's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeforeToolSelectionHookResult(_ModelHookResult):
-    """The tool configuration to use, if a hook changed it, with the tools, which are never filtered."""
+    """Which tools the model may call."""
 
     tool_config: Any | None = None
+    """If it is not None, put it in the request, and do not run a call that it does not allow."""
     tools: Any | None = None
+    """The tools of the request, never filtered."""
 
 
 class ModelRequest(Generic[RequestT]):
@@ -144,7 +153,7 @@ async def fire_before_model_hook(
 async def fire_after_model_hook(
     config: CallerConfig, request: Any, response: ResponseT, *, translator: TranslatorChoice = None
 ) -> AfterModelHookResult[ResponseT]:
-    """Run the AfterModel hooks on a complete response and the request as it was sent."""
+    """Run the AfterModel hooks on a complete response, never on a part of one, and the request as it was sent."""
     plan = plan_for(config, HookEventName.AFTER_MODEL)
     sent = ModelRequest(request, translator or config.translator)
     result, _ = await after_model(plan, sent, ModelResponse(response, sent))

@@ -43,19 +43,19 @@ class ModelCallResult(Generic[ResponseT]):
     """The result of a model call with its hooks."""
 
     response: ResponseT | None = None
-    """The answer to use and to store: the model's, or a hook's. None if there is no answer."""
+    """The response to use and to store: the model's, or a hook's. None if there is none."""
     blocked: bool = False
-    """Whether a BeforeModel hook blocked the call; ``response`` is then the hook's own answer, if it gave one."""
+    """Whether a BeforeModel hook blocked the call; ``response`` is then the hook's, if it gave one."""
     reason: str | None = None
-    """Why the model was not called, for the user."""
+    """Why the model was not called. Show it to the user if ``response`` is None."""
     stop_reason: str | None = None
-    """If it is not None: end the loop and show it to the user."""
+    """If it is not None, end the loop and show it to the user."""
     suppress_output: bool = False
-    """Do not show the answer."""
+    """Do not show the response."""
     restriction: Restriction = field(default_factory=Restriction)
-    """Which tools the answer may call: pass it to ``execute_tool_with_hooks``."""
+    """Which tools the response may call. Outside a session, pass it to ``execute_tool_with_hooks``."""
     notes: tuple[str, ...] = ()
-    """Messages of hooks to the model for the next request: pass them to the next call."""
+    """Messages of hooks for the next request. Outside a session, pass them to the next call."""
     decided_by: tuple[str, ...] = field(default=(), compare=False)
     """The hooks that blocked the call or stopped the agent."""
 
@@ -63,9 +63,10 @@ class ModelCallResult(Generic[ResponseT]):
 class HookedModelCall(Generic[RequestT]):
     """A model call in two steps, for callers that call the model themselves.
 
-    Send ``request`` after ``before()``. If ``holds_back`` is true, do not show any part of the answer before
-    ``after()`` has returned: an AfterModel hook may change it. The call takes notes from its session, and leaves notes,
-    restriction and a stop there.
+    Send ``request`` after ``before()``, unless it returned a result. If ``holds_back`` is true, do not show any part of
+    the response before ``after()`` has returned, because an AfterModel hook may change it. If it is false and you have
+    shown the response as it arrived, call ``passed_on()`` instead of ``after()``. The call takes notes from its
+    session, and leaves notes, restriction and a stop there.
     """
 
     def __init__(
@@ -164,7 +165,7 @@ class HookedModelCall(Generic[RequestT]):
         return None
 
     async def after(self, response: ResponseT) -> ModelCallResult[ResponseT]:
-        """Run the hooks after the call, on the complete answer to ``request``."""
+        """Run the hooks after the call, on the complete response to ``request``."""
         answer = ModelResponse(response, self._request)
         if self._session.checks_requests and self.holds_back:
             answer.read  # noqa: B018 - raises if the translator cannot read it
@@ -207,7 +208,7 @@ class HookedModelCall(Generic[RequestT]):
         return self._session.active() if isinstance(self._session, Session) else nullcontext()
 
     def passed_on(self) -> ModelCallResult[Any]:
-        """Return the result of a call whose answer was shown as it arrived, which is allowed unless ``holds_back``."""
+        """Return the result, without a response, of a call whose response was shown as it arrived."""
         return self._answered(ModelCallResult(restriction=self.restriction))
 
     def _not_called(self, **fields: Any) -> ModelCallResult[Any]:
@@ -272,9 +273,10 @@ async def execute_model_with_hooks(
 ) -> ModelCallResult[Any]:
     """Run the hooks before a model call, the call with the changes of the hooks, and the hooks after it.
 
-    ``call`` gets the final request as its only argument and returns the complete response; its exceptions pass through.
-    ``notes`` are those of the previous result. If hooks block or stop, the model is not called; the result then has the
-    reason, and the answer that a hook gave in place of the model's.
+    ``call``, a function or a coroutine function, gets the final request as its only argument and returns the complete
+    response. If it raises, the exception passes through, and AfterModel does not fire. The given request is never
+    changed. ``notes`` are those of the previous result. If hooks block or stop, the model is not called; the result
+    then has the reason, and the response that a hook gave in place of the model's.
     """
     if not config.enable_hooks:
         return ModelCallResult(response=await resolve(call(request)))

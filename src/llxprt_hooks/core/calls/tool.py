@@ -35,7 +35,11 @@ class ToolNotRun(Exception):  # a statement, not an error
 async def fire_before_tool_hook(
     config: CallerConfig, tool_name: str, tool_input: Mapping[str, Any]
 ) -> DefaultHookOutput | None:
-    """Run the BeforeTool hooks; None means that they returned nothing and the tool may run."""
+    """Run the BeforeTool hooks; None means that they returned nothing and the tool may run.
+
+    Do not run the tool if the output's ``is_blocking_decision()`` or ``should_stop_execution()`` is true. Otherwise run
+    it with ``{**tool_input, **(output.get_modified_tool_input() or {})}``.
+    """
     tool_name = name_text(tool_name)
     plan = plan_for(config, HookEventName.BEFORE_TOOL, tool_name)
     if plan is None:
@@ -46,7 +50,11 @@ async def fire_before_tool_hook(
 async def fire_after_tool_hook(
     config: CallerConfig, tool_name: str, tool_input: Mapping[str, Any], tool_response: Mapping[str, Any] | ToolResult
 ) -> DefaultHookOutput | None:
-    """Run the AfterTool hooks; None means that they returned nothing and the result is used unchanged."""
+    """Run the AfterTool hooks; None means that they returned nothing and the result is used unchanged.
+
+    ``tool_response`` may be a dict in the format of the protocol. Add the output's ``get_additional_context()`` and
+    ``system_message`` to the result for the model, and apply ``suppress_output`` and ``should_stop_execution()``.
+    """
     tool_name = name_text(tool_name)
     plan = plan_for(config, HookEventName.AFTER_TOOL, tool_name)
     if plan is None:
@@ -284,9 +292,10 @@ async def execute_tool_with_hooks(
 ) -> ToolResult:
     """Run the BeforeTool hooks, the tool with the changes of the hooks, and the AfterTool hooks.
 
-    A blocked or stopped tool does not run; the result then has the reason. ``execute_fn`` gets the final input as its
-    only argument; its exceptions pass through. ``restriction`` is that of the model call that requested the tool: a
-    call that it does not allow does not run and fires no event.
+    A blocked or stopped tool does not run; the result then has the reason. ``execute_fn``, a function or a coroutine
+    function, gets the final input as its only argument. What it returns becomes a ``ToolResult``; if it raises, the
+    exception passes through, and AfterTool does not fire. ``restriction`` is that of the model call that requested the
+    tool: a call that it does not allow does not run and fires no event.
     """
     plans = tool_plans(config, tool_name)
     if plans is not NO_PLANS or restriction is not None:

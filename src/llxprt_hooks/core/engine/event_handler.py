@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 
 class HookEventHandler:
-    """Fires events. One instance serves all events of a configuration, any number of them at once."""
+    """Fires events. One instance serves all events of a configuration, any number of them at once.
+
+    Requests and responses are those of the SDK or their JSON, which the translator reads, or ``HookFormat(data)``.
+    """
 
     def __init__(
         self,

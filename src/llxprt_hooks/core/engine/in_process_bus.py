@@ -15,6 +15,8 @@ log = debug_logger("bus")
 class InProcessMessageBus:
     """Delivers messages within one process. ``publish`` returns when every subscriber is done.
 
+    It has no lock, so use it in one thread only.
+
     >>> bus = InProcessMessageBus()
     >>> unsubscribe = bus.subscribe(MessageBusType.HOOK_EXECUTION_RESPONSE, print)
     """

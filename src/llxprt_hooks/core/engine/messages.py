@@ -30,7 +30,10 @@ class MessageBusType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HookExecutionRequest:
-    """Asks to run the hooks of an event. A missing correlation id is generated."""
+    """Asks to run the hooks of an event. A missing correlation id is generated.
+
+    ``input`` has the event's own fields; base fields come from the configuration.
+    """
 
     event_name: HookEventName
     input: Mapping[str, Any]
@@ -43,6 +46,12 @@ class HookExecutionFailure:
     """Why a request failed."""
 
     code: str
+    """The stage, or what a bus between processes met.
+
+    The stages are ``unsupported_event``, ``validation``, ``translation``, ``planning``, ``execution``, ``aggregation``
+    and ``response_formatting``. A NATS bus reports ``no_responders``, ``timeout``, ``unavailable`` if the server cannot
+    be reached or the request is too large for it, and ``bad_message``.
+    """
     message: str
     details: Mapping[str, Any] | None = None
 
@@ -51,7 +60,8 @@ class HookExecutionFailure:
 class HookExecutionResponse:
     """The answer to the request with the same correlation id.
 
-    ``success`` is that of ``output``, execution health; ``error`` is set when the request itself failed.
+    ``success`` tells whether all hooks worked, not what they decided. As a mapping, ``output`` has ``finalOutput``,
+    ``allOutputs``, ``errors``, ``totalDuration`` and ``success``. ``error`` is set only if the request itself failed.
     """
 
     correlation_id: str

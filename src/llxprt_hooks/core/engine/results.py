@@ -107,10 +107,10 @@ class HookExecutionResult:
 
 @dataclass(frozen=True, slots=True)
 class AggregatedHookResult:
-    """The runs of all hooks of one event, merged."""
+    """The runs of all hooks of one event, merged. For what they decided, use ``final_output``, never ``success``."""
 
     success: bool
-    """Whether every hook ran and exited with 0; a block with exit code 2 is not a success."""
+    """Whether every hook ran and exited with 0; a block with exit code 2 is not a success. True without hooks."""
     final_output: DefaultHookOutput | None = None
     """What the hooks decided; None if none of them did."""
     all_outputs: list[DefaultHookOutput] = field(default_factory=list)
@@ -120,7 +120,7 @@ class AggregatedHookResult:
     total_duration: float = 0.0
     """The sum of the hooks' durations in milliseconds."""
     results: list[HookExecutionResult] = field(default_factory=list)
-    """The single runs, in plan order."""
+    """The single runs, in the order of the plan."""
     decided_by: tuple[str, ...] = field(default=(), compare=False)
     """The hooks that blocked the event or stopped the agent; empty if none did, or if the engine itself failed."""
     acting: DefaultHookOutput | None = None

@@ -158,7 +158,10 @@ class HookSystem:
         return self.get_registry().get_all_hooks()
 
     def set_hook_enabled(self, name: str, enabled: bool) -> bool:
-        """Switch hooks on or off by name, or by command where they have none; false if there is none."""
+        """Switch hooks on or off by name, or by command where they have none; false if there is none.
+
+        Applies to all hooks with that name, in this process, until the settings are read again.
+        """
         return self.get_registry().set_hook_enabled(name, enabled)
 
     async def connect(self, bus: MessageBus) -> None:

@@ -9,20 +9,29 @@ from typing import Any
 
 @dataclass(slots=True)  # not frozen: making one would take three times as long, also for a call without hooks
 class ToolResult:
-    """The result of a tool call.
-
-    ``llm_content`` is for the model: text, or the SDK's parts. ``return_display`` is for the user, unless
-    ``suppress_display``. A ``stop_reason`` asks the caller to end its loop.
-    """
+    """The result of a tool call, for the model and for the user."""
 
     llm_content: Any = ""
+    """For the model: a string, which ends with the text that hooks added, or the SDK's parts."""
     return_display: Any = ""
+    """For the user, unless ``suppress_display`` is true. The model still gets ``llm_content``."""
     metadata: dict[str, Any] | None = None
+    """The tool's own."""
     error: Any = None
+    """The tool's own, or a dict with the ``message`` and the ``type`` of a refusal.
+
+    The type is ``hook_blocked`` if a hook blocked the tool, ``hook_stopped`` if a hook stopped the agent before the
+    tool ran, and ``restricted`` if the restriction did not allow the tool.
+    """
     suppress_display: bool = False
     stop_reason: str | None = None
+    """If it is not None, end the loop and show it to the user."""
     additions: list[str] = field(default_factory=list)
-    """What hooks added for the model. It is also at the end of ``llm_content`` if that is text (D-40)."""
+    """The texts that hooks added for the model.
+
+    They are already at the end of ``llm_content`` if that is a string or a list of google-genai's parts (D-40).
+    Content of any other type does not change, and the caller passes the texts on.
+    """
     decided_by: tuple[str, ...] = field(default=(), compare=False)
     """The hooks that blocked the call or stopped the agent."""
     replaced: bool = field(default=False, compare=False)
