@@ -91,7 +91,7 @@ class _Server:
                 stderr=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
             )
-        atexit.register(self._end)
+        atexit.register(self.end)
 
     def start(self, command: list[str], cwd: str, env: dict[str, str], streams: tuple[int, int, int]) -> int:
         request = json.dumps([command, cwd, env], ensure_ascii=True).encode()
@@ -100,7 +100,7 @@ class _Server:
             self._socket.sendall(request)
             return int.from_bytes(_received(self._socket, 8), "big")
 
-    def _end(self) -> None:
+    def end(self) -> None:
         self._socket.close()
         self._process.communicate()
 
@@ -113,6 +113,13 @@ def _server() -> _Server:
     if (server := _servers.get(os.getpid())) is None:
         server = _servers[os.getpid()] = _Server()
     return server
+
+
+def end_server() -> None:
+    """End the server of this process, for tests that wait for any child of it. The next command starts another one."""
+    if (server := _servers.pop(os.getpid(), None)) is not None:
+        atexit.unregister(server.end)
+        server.end()
 
 
 def _received(connection: socket.socket, size: int) -> bytes:

@@ -13,6 +13,7 @@ import pytest
 import uvloop
 
 from tests.process.run.runs import bash, marked
+from tests.support import preloaded
 from tests.support.processes import DEADLINE, until
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def _what_stays_open_is_open() -> None:
 @pytest.fixture(autouse=True)
 def clean() -> Iterator[None]:
     """``clean``: no descriptor, no thread, no zombie, no process is left by any of these tests."""
+    preloaded.end_server()
     before = _descriptors(), threading.enumerate()
     yield
     give_up = time.monotonic() + DEADLINE  # what was just killed may still be ending, and so may threads
