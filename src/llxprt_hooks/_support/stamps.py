@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+import time
+from functools import lru_cache
 
 
 def timestamp() -> str:
     """Return the current time in ISO 8601 with milliseconds, as JavaScript writes it: ``2026-11-16T04:23:53.305Z``."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    seconds, milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{_second(seconds)}.{milliseconds:03}Z"
+
+
+@lru_cache(maxsize=2)
+def _second(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
 def new_id() -> str:

@@ -135,12 +135,8 @@ async def test_a_configured_transcript_is_sent(project: EngineProject, ready: Re
 async def test_the_timestamp_has_milliseconds_even_on_the_full_second(
     project: EngineProject, monkeypatch: pytest.MonkeyPatch, ready: Ready
 ) -> None:
-    class FullSecond(datetime):
-        @classmethod
-        def now(cls, tz: Any = None) -> Any:
-            return cls(2026, 1, 2, 3, 4, 5, 0, tz)
-
-    monkeypatch.setattr("llxprt_hooks._support.stamps.datetime", FullSecond)
+    full_second = int(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp())
+    monkeypatch.setattr("llxprt_hooks._support.stamps.time.time_ns", lambda: full_second * 10**9)
     handler = await ready(project.config({"BeforeTool": project.hook()}))
     await handler.fire_before_tool_event("glob", {})
     assert project.payload()["timestamp"] == "2026-01-02T03:04:05.000Z"
