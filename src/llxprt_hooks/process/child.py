@@ -6,7 +6,6 @@ import fcntl
 import os
 import signal
 import struct
-import subprocess
 import termios
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +13,7 @@ from llxprt_hooks.process.errors import SpawnError, explain
 from llxprt_hooks.process.exit_watch import ExitWatch, abandon, kill_and_reap, reap_abandoned, watch_exit
 from llxprt_hooks.process.forks import no_fork
 from llxprt_hooks.process.pipes import Drain, Feed
-from llxprt_hooks.process.shell.environment import Environment
+from llxprt_hooks.process.start import start_program
 from llxprt_hooks.process.watchdog import watchdog
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ def spawn(
             held = stdin is not None and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
             if held:
                 argv, executable = (*_HELD, executable or argv[0], *argv[1:]), _HELD[0]
-            Process(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
+            start_program(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
             listed = watchdog.add(started[0])
             if held:
                 watch = watch_exit(started[0])
@@ -191,48 +190,3 @@ def _let_end(stdin: int) -> None:
     fcntl.ioctl(stdin, termios.FIOASYNC, _OFF)
     fcntl.fcntl(stdin, fcntl.F_SETSIG, 0)
     fcntl.fcntl(stdin, fcntl.F_SETOWN, 0)
-
-
-class Process(subprocess.Popen[bytes]):
-    """The system call: a program in its own session, on three descriptors. The caller reaps it, not Popen.
-
-    Raises OSError or ValueError if the program cannot be started. The ``filename`` of an OSError is ``cwd`` if that is
-    the problem, otherwise the executable. The pid is appended to ``started``, so that the caller can kill the process
-    whatever is raised afterwards. The descriptors ``passed`` keep their numbers.
-    """
-
-    def __init__(
-        self,
-        argv: Sequence[str],
-        executable: str,
-        streams: tuple[int, int, int],
-        env: Mapping[str, str],
-        cwd: str,
-        started: list[int],
-        *passed: int,
-    ) -> None:
-        stdin, stdout, stderr = streams
-        try:
-            # Without preexec_fn, Python uses vfork on Linux: its cost does not depend on the memory of this process.
-            super().__init__(
-                argv,
-                executable=executable,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                env=env.encoded if isinstance(env, Environment) else env,
-                cwd=cwd,
-                start_new_session=True,
-                pass_fds=passed,
-            )
-        except (OSError, ValueError):  # Popen has reaped the process, if there was one
-            raise
-        except BaseException:  # a signal handler raised, when the program may have been started already
-            if (pid := getattr(self, "pid", None)) is not None:
-                self._hand_over(pid, started)
-            raise
-        self._hand_over(self.pid, started)
-
-    def _hand_over(self, pid: int, started: list[int]) -> None:
-        started.append(pid)
-        self.returncode = 0  # otherwise Popen would warn that it is still running, and reap it itself

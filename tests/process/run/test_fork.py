@@ -22,7 +22,7 @@ import asyncio, os, signal, threading, warnings
 from llxprt_hooks.process import child, run_process
 
 warnings.simplefilter("ignore", DeprecationWarning)  # of fork in a process with threads
-Process, starting, forked, pids = child.Process, threading.Event(), threading.Event(), []
+start_program, starting, forked, pids = child.start_program, threading.Event(), threading.Event(), []
 
 def fork():
     starting.wait()
@@ -34,9 +34,9 @@ def fork():
 def launch_slowly(*arguments):
     starting.set()
     forked.wait(0.5)
-    Process(*arguments)
+    start_program(*arguments)
 
-child.Process = launch_slowly
+child.start_program = launch_slowly
 thread = threading.Thread(target=fork)
 thread.start()
 done = asyncio.run(run_process(["cat"], stdin=b"all of it", env=os.environ, cwd="/", timeout=60))

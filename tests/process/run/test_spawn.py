@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import llxprt_hooks.process.child as child_module
-from llxprt_hooks.process import SpawnError, exit_watch
+from llxprt_hooks.process import SpawnError, exit_watch, start
 from tests.process.run.runs import ENV, bash, in_python, marked, run
 
 
@@ -25,6 +25,29 @@ async def test_spawn_passes_arguments_untouched() -> None:
     completed = await run("printf", "%s|", "a b", "$HOME", "", "*", "ü\udcff")
 
     assert completed.stdout == b"a b|$HOME||*|\xc3\xbc\xff|"
+
+
+def _other_signature(*_arguments: object) -> int:
+    raise TypeError("fork_exec() takes other arguments in this version")
+
+
+@pytest.mark.parametrize("fork_exec", [None, _other_signature])
+async def test_spawn_does_without_the_function_that_is_not_public(
+    fork_exec: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(start, "_fork_exec", fork_exec)
+
+    completed = await run("/bin/sh", "-c", "cat; exit 7", stdin=b"input")
+
+    assert (completed.exit_code, completed.stdout) == (7, b"input")
+
+
+async def test_spawn_starts_a_program_once(tmp_path: Path) -> None:
+    program(tmp_path / "log", f"#!/bin/sh\necho started >> {tmp_path}/starts\n")
+
+    await run(str(tmp_path / "log"))
+
+    assert (tmp_path / "starts").read_text() == "started\n"
 
 
 async def test_spawn_gives_a_session_of_its_own_without_a_terminal() -> None:

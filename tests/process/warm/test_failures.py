@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from llxprt_hooks.process import run
-from llxprt_hooks.process.child import Process
+from llxprt_hooks.process.start import start_program
 from llxprt_hooks.process.warm import ScriptOffer, ZygotePool, pool, zygotes
 from tests.process.warm.hook import ALLOWS, WarmHook, waiting_child
 from tests.support.processes import DEADLINE, end, eventually, lives, pids_in, until
@@ -374,9 +374,9 @@ async def test_many_different_interpreters_in_turn_are_not_started_each_time(
 
     def counted(*given: Any) -> None:
         started.append(given)
-        Process(*given)
+        start_program(*given)
 
-    monkeypatch.setattr(pool, "Process", counted)
+    monkeypatch.setattr(pool, "start_program", counted)
 
     for seed in "123456" * 2:
         monkeypatch.setenv("PYTHONHASHSEED", seed)

@@ -46,9 +46,21 @@ class Environment(dict[str, str]):
     """The variables of a program, which nobody changes any more, so that many starts encode them once."""
 
     @cached_property
-    def encoded(self) -> dict[bytes, bytes]:
+    def entries(self) -> list[bytes]:
         """The variables as the system gets them."""
-        return {os.fsencode(name): os.fsencode(value) for name, value in self.items()}
+        return encoded_entries(self)
+
+    @cached_property
+    def of_python(self) -> Mapping[str, str]:
+        """Those that a Python interpreter may read when it starts."""
+        return {name: value for name, value in self.items() if name == "HOME" or name.startswith("PYTHON")}
+
+
+def encoded_entries(variables: Mapping[str, str]) -> list[bytes]:
+    """Encode variables as the system gets them. Raises ValueError for a name with an equals sign."""
+    if any("=" in name for name in variables):
+        raise ValueError("illegal environment variable name")
+    return [os.fsencode(f"{name}={value}") for name, value in variables.items()]
 
 
 _last: tuple[Mapping[bytes, bytes], Mapping[str, str]] = {}, {}

@@ -6,6 +6,7 @@ import array
 import atexit
 import contextlib
 import os
+import re
 import resource
 import select
 import signal
@@ -18,12 +19,13 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from llxprt_hooks._support.logger import debug_logger
-from llxprt_hooks.process.child import Child, Process
+from llxprt_hooks.process.child import Child
 from llxprt_hooks.process.errors import SpawnError
 from llxprt_hooks.process.exit_watch import is_ready, is_running
 from llxprt_hooks.process.forks import no_fork
 from llxprt_hooks.process.group import POLL_MIN, signal_group
 from llxprt_hooks.process.pipes import Drain, Feed
+from llxprt_hooks.process.start import start_program
 from llxprt_hooks.process.warm.zygote import LENGTH, LISTED, REASONS, STALE, STATUS
 from llxprt_hooks.process.watchdog import watchdog
 
@@ -64,7 +66,7 @@ _START_PREFIXES = ("PYTHON", "LC_", "LD_", "DYLD_", "MALLOC_", "GLIBC_", "OPENSS
 
 _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 
-_INHERITED = (b"Umask", b"Uid", b"Gid", b"Groups", b"SigBlk", b"SigIgn", b"Cap", b"NoNewPrivs", b"Seccomp", b"Cpus_al")
+_INHERITED = re.compile(rb"\n(?:Umask|Uid|Gid|Groups|SigBlk|SigIgn|Cap|NoNewPrivs|Seccomp|Cpus_al)[^\n]*")
 """Lines of /proc/self/status about what a process has from its parent."""
 
 _NAMESPACES = ("mnt", "net", "user")
@@ -248,7 +250,7 @@ class _Zygote:
                     stack.callback(os.close, fd)
             number = theirs.fileno()
             argv = (start.argv[0], *start.flags, "./zygote.py", str(number), str(os.getpid()), str(time.time_ns()))
-            Process(argv, start.executable, (streams[0], streams[1], streams[2]), env, _FOLDER, started, number)
+            start_program(argv, start.executable, (streams[0], streams[1], streams[2]), env, _FOLDER, started, number)
             on_error.pop_all()
         self.control = ours
         self.pid = started[0]
@@ -485,10 +487,9 @@ def inherited_state() -> object:
 
 def _kernel_state() -> object:
     try:
-        lines = _contents("/proc/thread-self/status").split(b"\n")
+        inherited = tuple(_INHERITED.findall(_contents("/proc/thread-self/status")))
         namespaces = [os.readlink(f"/proc/thread-self/ns/{name}") for name in _NAMESPACES]  # noqa: PTH115
         root = os.stat("/")  # noqa: PTH116
-        inherited = tuple(line for line in lines if line.startswith(_INHERITED))
         return inherited, *namespaces, root.st_dev, root.st_ino, os.sched_getscheduler(0)
     except OSError:  # not Linux. The file mode mask cannot be read there without a change that other threads notice.
         ignored = [number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN]
