@@ -106,6 +106,10 @@ class AheadPool:
                 child.close_descriptors()
         self._forget()
 
+    def waits_for(self, key: Hashable) -> bool:
+        """Whether a program waits for this key."""
+        return key in self._waiting
+
     def take(self, key: Hashable, start: Start) -> Child | None:
         """Return the program that waits for this key, for `Child.begin`; None if none does, or none that fits."""
         with self._changed:

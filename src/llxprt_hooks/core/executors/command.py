@@ -19,7 +19,7 @@ from llxprt_hooks.process.ahead import Prepared, Start, ahead
 from llxprt_hooks.process.shell.command_line import shell_arguments
 from llxprt_hooks.process.shell.direct_exec import SpawnContext
 from llxprt_hooks.process.shell.python_start import python_start
-from llxprt_hooks.process.warm import ScriptOffer, zygotes
+from llxprt_hooks.process.warm import PythonStart, ScriptOffer, zygotes
 from llxprt_hooks.settings.definitions import HookScope
 from llxprt_hooks.settings.foreign import ENV_FILES
 from llxprt_hooks.settings.jsonc import Kind
@@ -138,30 +138,30 @@ class _Warm:
         self._key = spec.command, context.directory, run.config.scope, run.runtime.output_limit
 
     def start(self) -> Child | ScriptOffer:
-        """Let a waiting interpreter run a Python script, or a program that was started ahead go on; else start one."""
-        spec, run, context = self._spec, self._run, self._context
-        direct = context.direct_command(spec.command)
-        environment = _environment(context, run)
-        cold = partial(_start_cold, spec, run, context, environment)
-        python = python_start(direct, context.environment, context.directory) if direct else None
+        """Let a program that was started ahead go on, or a waiting interpreter run a Python script; else start one."""
+        run = self._run
+        environment = _environment(self._context, run)
+        cold = partial(_start_cold, self._spec, run, self._context, environment)
         run.check_start()
-        if python is not None:
-            offer = zygotes.offer(
-                python,
-                stdin=run.payload,
-                env=environment,
-                cwd=context.directory,
-                output_limit=run.runtime.output_limit,
-                otherwise=cold,
-            )
-            return offer or cold()
-        self._start = self._next(environment)
-        if ahead.patience:
-            ahead.start_now(self._key, partial(self._prepared, self._start))
+        start = self._next(environment)
+        if not ahead.waits_for(self._key):
+            if (python := self._python_start()) is not None:
+                offer = zygotes.offer(
+                    python,
+                    stdin=run.payload,
+                    env=environment,
+                    cwd=self._context.directory,
+                    output_limit=run.runtime.output_limit,
+                    otherwise=cold,
+                )
+                return offer or cold()
+            if ahead.patience:
+                ahead.start_now(self._key, partial(self._prepared, start))
+        self._start = start
         payload = run.payload()  # it may raise: before a process is taken that nobody would end
-        child = ahead.take(self._key, self._start)
+        child = ahead.take(self._key, start)
         if child is None:
-            log.debug("`%s` runs cold: none was started ahead", spec.command)
+            log.debug("`%s` runs cold: none was started ahead", self._spec.command)
             return cold()
         return child.begin(payload)
 
@@ -177,12 +177,16 @@ class _Warm:
 
     def _first(self) -> Prepared | None:
         run, context = self._run, self._context
-        direct = context.direct_command(self._spec.command)
-        if direct and python_start(direct, context.environment, context.directory):
+        if self._python_start() is not None:
             return None
         folder = session_memory.folder_of(str(run.hook_input.get("session_id", "")))  # the event creates it
         own = {**run.own_environment, session_memory.VARIABLE: folder}
         return self._prepared(self._next(context.environment_with(own)))
+
+    def _python_start(self) -> PythonStart | None:
+        context = self._context
+        direct = context.direct_command(self._spec.command)
+        return python_start(direct, context.environment, context.directory) if direct else None
 
     def _next(self, environment: Environment) -> Start:
         spec, context = self._spec, self._context

@@ -13,6 +13,7 @@ from llxprt_hooks.process.warm import PythonStart
 
 if TYPE_CHECKING:
     from llxprt_hooks.process.shell.direct_exec import DirectCommand
+    from llxprt_hooks.process.shell.environment import Environment
 
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
 _FLAGS = re.compile("-[IEsSuBP]+")
@@ -33,7 +34,7 @@ _FOLDERS = frozenset(("HOME", "PYTHONHOME", "PYTHONPYCACHEPREFIX", "PYTHONUSERBA
 """The same, if they have an absolute path. Another depends on the directory in which the interpreter starts."""
 
 
-def python_start(command: DirectCommand, environment: Mapping[str, str], directory: str) -> PythonStart | None:
+def python_start(command: DirectCommand, environment: Environment, directory: str) -> PythonStart | None:
     """Return the start of Python that a command is, or None if it is anything else or has unusual options.
 
     The interpreter has an absolute path: a waiting one is not started in the directory of the script.
@@ -42,7 +43,7 @@ def python_start(command: DirectCommand, environment: Mapping[str, str], directo
     if start is None:
         return None
     is_read = not any("I" in flag or "E" in flag for flag in start.flags)
-    return start if all(_is_harmless(*variable, is_read) for variable in environment.items()) else None
+    return start if all(_is_harmless(*variable, is_read) for variable in environment.of_python.items()) else None
 
 
 def _start_of(command: DirectCommand, environment: Mapping[str, str], directory: str) -> PythonStart | None:
@@ -93,13 +94,19 @@ def _has_no_shebang(file: str, inode: int, changed: int) -> bool:
         return opened.read(2) != b"#!"
 
 
-def _shebang(file: str) -> list[str]:
+def _shebang(file: str) -> Sequence[str]:
     """The interpreter in the first line and its one argument, as the kernel reads them."""
     try:
-        with open(file, "rb") as opened:  # noqa: PTH123
-            line = opened.read(_MAX_SHEBANG + 1).partition(b"\n")[0]
+        found = os.stat(file)  # noqa: PTH116
+        return _read_shebang(file, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     except OSError:
-        return []
+        return ()
+
+
+@lru_cache(maxsize=256)
+def _read_shebang(file: str, *_version: int) -> Sequence[str]:
+    with open(file, "rb") as opened:  # noqa: PTH123
+        line = opened.read(_MAX_SHEBANG + 1).partition(b"\n")[0]
     if not line.startswith(b"#!") or len(line) > _MAX_SHEBANG:
-        return []
-    return os.fsdecode(line[2:].strip(b" \t")).split(None, 1)
+        return ()
+    return tuple(os.fsdecode(line[2:].strip(b" \t")).split(None, 1))
