@@ -97,7 +97,7 @@ PRINTING: dict[str, tuple[str, ...]] = {
     "test": ("test", "--json", "tests.hooktest.json"),
     "backtest": ("backtest", "--json", "--settings", "stricter.json", "--only", "broken"),
     "prove": ("prove", "--json", "--timeout", "1", "--", "false"),
-    "validate": ("validate", "--json"),
+    "validate": ("validate", "--json", "--start"),
     "log": ("log", "--json"),
     "stats": ("stats", "--json"),
 }

@@ -32,13 +32,13 @@ def sign_of_agent() -> str | None:
     return f"process {agent} is an agent" if agent else None
 
 
-def refuse_below_agent() -> None:
-    """Fail if this process was started by an agent."""
+def refuse_below_agent(what: str = "changed", do: str = "Change or approve") -> None:
+    """Fail if this process was started by an agent. The message is about what was not done, and how to do it."""
     if (found := sign_of_agent()) is None:
         return
     command = click.get_current_context().info_name
     raise click.ClickException(
-        f"nothing was changed, because `{command}` refuses to run for an agent ({found}). Change or approve hooks "
+        f"nothing was {what}, because `{command}` refuses to run for an agent ({found}). {do} hooks "
         "yourself, in a terminal of your own."
     )
 

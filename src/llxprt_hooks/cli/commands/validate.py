@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from llxprt_hooks._support.terminal import line, print_json, print_line, print_wrapped, stdout_console
-from llxprt_hooks._support.text import escape_for_terminal, plural
+from llxprt_hooks._support.terminal import line, print_json, print_line, print_wrapped, stderr_console, stdout_console
+from llxprt_hooks._support.text import escape_for_terminal, one_line, plural
 from llxprt_hooks.cli.options import dialect_options, directory_option, json_option
+from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.integrations.unsupported import ASKS_FIRST, NOT_HONORED, UNSTREAMED, UNSUPPORTED
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from llxprt_hooks.commands.validate import Diagnostic, Inspection
+    from llxprt_hooks.commands.validate.starting import Starts
 
 _COLORS: Final = {"error": "bold red", "warning": "bold yellow", "hint": "bold cyan"}
 _MAX_EXCERPT: Final = 160
@@ -45,6 +47,11 @@ _NUMBER_WIDTH: Final = 4
     metavar="NAME",
     help=f"Where the hooks will be used: {', '.join(sorted(UNSUPPORTED))}. Finds events that never fire there.",
 )
+@click.option(
+    "--start",
+    is_flag=True,
+    help="Start each command once, with an example event, to measure what `warm` saves. Only approved hooks.",
+)
 @click.option("--mcp", is_flag=True, help="Check what the MCP servers of the project say to models, not the settings.")
 @click.option("--list", "as_list", is_flag=True, help="List everything that can be found, with examples and reasons.")
 @dialect_options
@@ -57,6 +64,7 @@ def command(
     strict: bool,
     tools: tuple[str, ...],
     integration: str | None,
+    start: bool,
     mcp: bool,
     as_list: bool,
     directory: str,
@@ -71,8 +79,13 @@ def command(
     With --mcp, checks what MCP servers behind `llxprt-hooks mcp-proxy --pin` offered last, and warns about orders to
     models, invisible characters and tools with the same name.
 
-    No hook is run: shells only check the syntax of commands and scripts (bash -n). To show what `warm` would save,
-    Python runs an empty script.
+    No hook is run without --start: shells only check the syntax of commands and scripts (bash -n). To show what `warm`
+    would save, Python runs an empty script.
+
+    With --start, each command that an agent would run here is started once, as if it were warm, and gets an example
+    event: it does all that it does for an event. The result is how long it takes cold and how long started ahead, and
+    a warning if a warm command prints something, ends, or changes files of the project before it has its input.
+    Hooks that are not approved, Python scripts, and hooks with "warm": false are not started. Takes Linux.
 
     Error: the setting cannot work, such as a misspelled event or a missing script. Warning: it may be intended, but
     probably is not, such as a timeout of 600 milliseconds, or hooks while hooks are off. Hint: the settings are fine,
@@ -88,6 +101,7 @@ def command(
       llxprt-hooks validate --strict --tool my_tool      in CI, for an agent with its own tool
       llxprt-hooks validate --dialect claude             also the project's .claude/settings.json, and yours
       llxprt-hooks validate --for mcp-proxy              for an MCP server, which has no model events
+      llxprt-hooks validate --start                      what `warm` would save each hook
       llxprt-hooks validate --mcp                        what MCP servers say to models
       llxprt-hooks validate --list                       everything that can be found
       llxprt-hooks validate --json | jq -r '.diagnostics[] | "\\(.file):\\(.line): \\(.message)"'
@@ -99,8 +113,10 @@ def command(
         return ExitStatus.OK
     project = Path(directory)
     if mcp:
-        if file is not None:
-            raise click.UsageError("Use --mcp without a file: it checks what the proxy has seen of MCP servers.")
+        if file is not None or start:
+            raise click.UsageError(
+                "Use --mcp without a file or --start: it checks what the proxy has seen of MCP servers."
+            )
         return _check_servers(project, as_json=as_json, strict=strict)
     if file is None:
         inspection = inspect_project(project, tools)
@@ -115,12 +131,16 @@ def command(
             unstreamed=UNSTREAMED.get(integration, ""),
             asks_first=integration in ASKS_FIRST,
         )
+    started: Starts | None = None
+    if start:
+        started = _start(inspection, file)
+        inspection = replace(inspection, others=(*inspection.others, *started.diagnostics))
     diagnostics = diagnose(inspection)
     counts = Counter(diagnostic.severity.value for diagnostic in diagnostics)
     if as_json:
-        _print_json(inspection, diagnostics, counts)
+        _print_json(inspection, diagnostics, counts, started)
     else:
-        _print_text(inspection, diagnostics, counts)
+        _print_text(inspection, diagnostics, counts, started)
     return ExitStatus.FAILED if counts["error"] or (strict and counts["warning"]) else ExitStatus.OK
 
 
@@ -135,6 +155,19 @@ def _list_rules() -> None:
             print_line(console, f"  {rule.code}: ", (rule.severity.value, _COLORS[rule.severity]))
             _print_advice(console, "for example: ", rule.example)
             _print_advice(console, "why: ", rule.why)
+
+
+def _start(inspection: Inspection, file: Path | None) -> Starts:
+    from llxprt_hooks.commands.validate.starting import start_hooks
+    from llxprt_hooks.process.child import CAN_WAIT
+
+    if not CAN_WAIT:
+        raise click.UsageError("Use --start on Linux: no command is started ahead on this system.")
+    refuse_below_agent("started", "Start")
+    console = stderr_console()
+    return start_hooks(
+        inspection, file, lambda text: print_wrapped(console, f"starting {escape_for_terminal(one_line(text))}")
+    )
 
 
 def _check_servers(project: Path, *, as_json: bool, strict: bool) -> int:
@@ -158,7 +191,9 @@ def _check_servers(project: Path, *, as_json: bool, strict: bool) -> int:
     return ExitStatus.FAILED if counts["error"] or (strict and counts["warning"]) else ExitStatus.OK
 
 
-def _print_json(inspection: Inspection, diagnostics: Sequence[Diagnostic], counts: Counter[str]) -> None:
+def _print_json(
+    inspection: Inspection, diagnostics: Sequence[Diagnostic], counts: Counter[str], started: Starts | None
+) -> None:
     print_json(
         {
             "diagnostics": [diagnostic.to_dict() for diagnostic in diagnostics],
@@ -166,30 +201,34 @@ def _print_json(inspection: Inspection, diagnostics: Sequence[Diagnostic], count
             "errors": counts["error"],
             "warnings": counts["warning"],
             "hints": counts["hint"],
-            "notices": _notices(inspection),
+            "notices": _notices(inspection, started),
+            "started": [each.to_dict() for each in started.hooks] if started else [],
         }
     )
 
 
-def _print_text(inspection: Inspection, diagnostics: Sequence[Diagnostic], counts: Counter[str]) -> None:
+def _print_text(
+    inspection: Inspection, diagnostics: Sequence[Diagnostic], counts: Counter[str], started: Starts | None
+) -> None:
     console = stdout_console()
     for diagnostic in diagnostics:
         _print_diagnostic(console, diagnostic)
         console.print()
-    notices = _notices(inspection)
+    notices = _notices(inspection, started)
     for notice in notices:
-        print_wrapped(console, (notice, "yellow"))
+        print_wrapped(console, (escape_for_terminal(notice), "yellow"))
     print_wrapped(console, _summary(inspection, counts, found_elsewhere=bool(notices)))
 
 
-def _notices(inspection: Inspection) -> list[str]:
-    """Return why the hooks of another folder do not apply to this one, if it has no settings."""
+def _notices(inspection: Inspection, started: Starts | None) -> list[str]:
+    """Return why hooks were not started, and why those of another folder do not apply to one without settings."""
     from llxprt_hooks.settings.levels import project_settings_file
     from llxprt_hooks.settings.trust.notices import hooks_elsewhere
 
+    not_started = [] if started is None else list(started.not_started)
     if inspection.alone or project_settings_file(inspection.directory) in inspection.found:
-        return []
-    return list(hooks_elsewhere(inspection.directory))
+        return not_started
+    return [*not_started, *hooks_elsewhere(inspection.directory)]
 
 
 def _print_diagnostic(console: Console, diagnostic: Diagnostic) -> None:

@@ -304,6 +304,15 @@ class Rule(Enum):
         "With `warm`, an interpreter that waits runs the unchanged script, in a fraction of the time.",
         "a hook that starts Python for every event",
     )
+    AHEAD_TIMES = _hint(
+        "With `warm`, the command is started before its event, which waits only for what follows its input.",
+        "with `--start`, a command that takes 60 ms cold, and 8 ms if it is started ahead",
+    )
+    ACTS_BEFORE_INPUT = _warning(
+        "A command that is started ahead does this before its event, and without one. If it has written something or "
+        "ended, it is not used, and the event starts a fresh process.",
+        "with `--start`, a warm command that writes a file and then reads its input",
+    )
     EXIT_ONE = _hint(
         "Only exit code 2 blocks; 1 is a failed hook, and the call goes ahead.",
         '`echo "no" >&2; exit 1` or `sys.exit("no")` in a guard',

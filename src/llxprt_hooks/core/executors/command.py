@@ -81,6 +81,10 @@ class CommandExecutor(Executor[CommandSpec]):
         if spec.warm:
             _Warm(spec, run, run.runtime.shared(_SpawnContexts).of(run)).prepare_first()
 
+    def first_start(self, spec: CommandSpec, run: HookRun) -> Start | None:
+        """What a process is started with that waits for the first event; None if an interpreter waits instead."""
+        return _Warm(spec, run, run.runtime.shared(_SpawnContexts).of(run)).first_start()
+
     async def run(self, spec: CommandSpec, run: HookRun) -> HookExecutionResult:
         context = run.runtime.shared(_SpawnContexts).of(run)
         warm = _Warm(spec, run, context) if spec.warm and run.runtime.warm() else None
@@ -176,12 +180,16 @@ class _Warm:
         ahead.prepare(self._key, self._first)
 
     def _first(self) -> Prepared | None:
+        start = self.first_start()
+        return None if start is None else self._prepared(start)
+
+    def first_start(self) -> Start | None:
         run, context = self._run, self._context
         if self._python_start() is not None:
             return None
         folder = session_memory.folder_of(str(run.hook_input.get("session_id", "")))  # the event creates it
         own = {**run.own_environment, session_memory.VARIABLE: folder}
-        return self._prepared(self._next(context.environment_with(own)))
+        return self._next(context.environment_with(own))
 
     def _python_start(self) -> PythonStart | None:
         context = self._context
