@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
@@ -26,9 +26,15 @@ for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
-def pytest_collection_finish() -> None:
-    """All tests and what they import stay: no collection of garbage has to look through them again."""
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """All tests and what they import stay: no collection of garbage has to look through them, now or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)
