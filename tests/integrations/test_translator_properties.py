@@ -1,6 +1,7 @@
 """Whatever a hook does to the messages, a framework's translator keeps the conversation whole and valid (D-13).
 
-OpenAI Agents and ADK have the messages of an SDK, whose translators they use.
+OpenAI Agents and ADK have the messages of an SDK, whose translators they use. The google-genai that ADK needs has
+another major version than the one in the tests of the engine.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from pydantic_ai.models.test import TestModel
 from llxprt_hooks.integrations.langchain import LangChainTranslator
 from llxprt_hooks.integrations.pydantic_ai import PydanticAIRequest, PydanticAITranslator
 from tests.integrations.langchain_support import model_of
+from tests.model.test_translator_properties import Genai
 from tests.model.translator_properties import API, PROPERTIES, Answered, Said, is_image, text
 
 
@@ -121,7 +123,7 @@ class PydanticAI(API):
 
 
 @pytest.mark.requirement("HOOK-078")
-@pytest.mark.parametrize("api", [LangChain(), PydanticAI()], ids=lambda api: api.name)
+@pytest.mark.parametrize("api", [LangChain(), PydanticAI(), Genai()], ids=lambda api: api.name)
 @pytest.mark.parametrize("property_", PROPERTIES, ids=lambda each: each.__name__)
 def test_translators(api: API, property_: Callable[..., None]) -> None:
     property_(api=api)
