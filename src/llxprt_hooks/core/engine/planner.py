@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import structs
 
 from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks._support.text import shorten
 from llxprt_hooks.core.engine.plan import Engine, ExecutionPlan
 from llxprt_hooks.settings.definitions import HookConfig, HookDefinition, HookScope
 from llxprt_hooks.settings.matcher import is_for_all, own_names
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from llxprt_hooks.events import HookEventName
 
 log = debug_logger("planner")
+
+_MAX_MATCHER = 80
+"""A longer matcher is cut where it is only named: its place is shown beside it."""
 
 _REMEMBERED_PLANS = 4096
 """Upper bound for cached plans: a model can produce unlimited tool names."""
@@ -181,14 +185,15 @@ def _strictest(copies: list[HookConfig]) -> HookConfig:
 
 
 def _why(entry: HookRegistryEntry, subject: str | None, skip: Skip | None, first: HookRegistryEntry) -> str:
+    matcher = repr(shorten(entry.matcher or "", _MAX_MATCHER))
     if skip is Skip.DISABLED:
         return "it is disabled"
     if skip is Skip.NO_QUESTION:
         return "it runs only where a person would be asked about the call"
     if skip is Skip.NOT_MATCHED and entry.has_invalid_matcher:
-        return f"its matcher {entry.matcher!r} is not a valid regular expression, so it matches only the same text"
+        return f"its matcher {matcher} is not a valid regular expression, so it matches only the same text"
     if skip is Skip.NOT_MATCHED:
-        return f"its matcher {entry.matcher!r} does not match {subject!r}"
+        return f"its matcher {matcher} does not match {subject!r}"
     if skip is Skip.DUPLICATE:
         return f"the same command is at {first.definition.where} already, and runs once"
     if subject is None:
@@ -196,5 +201,5 @@ def _why(entry: HookRegistryEntry, subject: str | None, skip: Skip | None, first
     if is_for_all(entry.matcher):
         return "it has no matcher that narrows it"
     if entry.definition.matches_all:
-        return f"its matcher {entry.matcher!r} is not valid, so its failClosed group matches everything"
-    return f"its matcher {entry.matcher!r} matches {subject!r}"
+        return f"its matcher {matcher} is not valid, so its failClosed group matches everything"
+    return f"its matcher {matcher} matches {subject!r}"
