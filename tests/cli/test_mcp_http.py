@@ -117,6 +117,9 @@ def test_only_requests_for_tokens_pass_beside_the_server() -> None:
                 ("POST", "/token", form, json.dumps(call("guarded")).encode(), False),
                 ("DELETE", "/token", form, b"", False),
                 ("GET", "/admin", "", b"", False),
+                ("GET", "/.well-known/%2e%2e/mcp", "", b"", False),
+                ("GET", "/.well-known/%252e%252e/mcp", "", b"", False),
+                ("GET", "/.well-known/..%5cmcp", "", b"", False),
             ):
                 server.paths.clear()
                 await client.request(method, f"{origin}{path}", content=content, headers={"content-type": kind})
@@ -251,6 +254,15 @@ def test_calls_pass_hooks_whatever_the_answer_is() -> None:
         assert {each["id"]: each["result"]["content"][0]["text"] for each in batch} == {1: "not today", 2: "[redacted]"}
 
     between(use, hooked(BeforeTool=before, AfterTool=after))
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+def test_a_call_is_not_sent_by_another_method(method: str) -> None:
+    async def use(post: Post, upstream: Upstream) -> None:
+        assert (await post(call("guarded"), method=method)).status_code == 400
+        assert upstream.received == []
+
+    between(use, hooked(BeforeTool=before))
 
 
 def test_everything_else_passes_as_it_is() -> None:

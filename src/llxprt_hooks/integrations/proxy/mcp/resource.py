@@ -26,6 +26,8 @@ _ENDPOINTS: Final = {
 }
 """Where a client of revision 2025-03-26 gets a token from a server that describes nothing; the bodies they take."""
 _CHALLENGED: Final = re.compile(rb'(resource_metadata\s*=\s*")([^"]*)(")', re.IGNORECASE)
+_LEADS_ELSEWHERE: Final = re.compile(r"\.\.|[%\\]")
+"""In a path that has been decoded, what a server may read as another path: that of its messages, say."""
 _MAX_NAMED: Final = 16
 _PORTS: Final = {"http": 80, "https": 443}
 
@@ -42,7 +44,7 @@ class ProtectedResource:
     def passes(self, method: str, path: str, content_type: str, content: bytes) -> bool:
         """Whether a request that is not for the server itself is about getting a token for it."""
         if method == "GET" and (path.startswith(WELL_KNOWN) or path in self._named):
-            return True
+            return not _LEADS_ELSEWHERE.search(path)
         kinds = _ENDPOINTS.get((method, path))
         if kinds is None or (kinds and content_type.partition(";")[0].strip().lower() not in kinds):
             return False

@@ -75,7 +75,9 @@ class Front(ABC):
             content += chunk
             if len(content) > MAX_MESSAGE:
                 return error(413, "the message is too large to be checked")
-        if content and request.headers.get("content-encoding", "identity") != "identity":
+        if content and request.method != "POST":
+            return error(400, "only a POST can have a body")
+        if content and set(request.headers.getlist("content-encoding")) - {"identity"}:
             return error(415, "a compressed message cannot be checked")
         return await self.answer(request, bytes(content))
 
