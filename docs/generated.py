@@ -6,9 +6,10 @@ A page has a block with the name of such a part. On a Git host, a reader sees in
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,11 @@ import llxprt_hooks
 import llxprt_hooks.testing
 from llxprt_hooks.cli.main import cli
 from llxprt_hooks.commands.validate.rules import grouped_rules
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
+from llxprt_hooks.settings.hook_fields import HOOKS_CONFIG
+from llxprt_hooks.settings.schema import GROUPS, hook_shape, settings_executors
+from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape
 
 HERE = Path(__file__).parent
 BLOCK = re.compile(r"^```\{([a-z]+)\} ?(.*)\n(?:.*\n)*?```$", re.MULTILINE)
@@ -84,6 +89,59 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     """Return a table; an empty text if it has no rows."""
     lines = [header, ["---"] * len(header), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) if rows else ""
+
+
+def fields_of(name: str) -> str:
+    """Return a table of the fields of hook groups, of hooks of a type, or of ``hooksConfig``."""
+    shapes = {"group": GROUPS[HookEventName.BEFORE_TOOL].fields, "hook": hook_shape("command").fields}
+    shapes["hooksConfig"] = HOOKS_CONFIG.fields
+    fields = shapes.get(name) or settings_executors()[name].fields or {}
+    return table(["Field", "Type", "Default", "Meaning"], list(field_rows(fields)))
+
+
+def field_rows(fields: Mapping[str, Field], prefix: str = "") -> Iterator[list[str]]:
+    """Yield a row for each field, and for the fields of objects in it."""
+    for key, field in fields.items():
+        name, value = f"{prefix}{key}", field.value
+        kind = re.sub("^an? ", "", value.kind.value)
+        if isinstance(value, ArrayOf) and value.or_boolean:
+            kind = f"true, false or {kind}"
+        default = "–" if field.default is None else f"`{json.dumps(field.default)}`"
+        link = f"[`{name}`]({ABOUT_FIELDS[name]})" if name in ABOUT_FIELDS else f"`{name}`"
+        yield [link, kind, "required" if field.required else default, field.description + choices_of(field)]
+        if isinstance(value, Shape) and not value.open:
+            yield from field_rows(value.fields, f"{name}.")
+
+
+def choices_of(field: Field) -> str:
+    """Return the allowed values, as a sentence, unless the description has them all."""
+    is_array = isinstance(field.value, ArrayOf)
+    value = field.value.element if isinstance(field.value, ArrayOf) else field.value
+    choices = [f"`{each}`" for each in value.choices] if isinstance(value, Scalar) else []
+    missing = [each for each in choices if each not in field.description and each != f"`{field.default}`"]
+    return f" {'Any' if is_array else 'One'} of {', '.join(choices)}." if missing else ""
+
+
+ABOUT_FIELDS = {
+    "matcher": "#matchers",
+    "sequential": "protocol.md#chains",
+    "dialect": "migrate.md",
+    "timeout": "protocol.md#time-signals-long-output-children",
+    "mode": "#observe-mode",
+    "stream": "#streamed-responses",
+    "warm": "#warm-python-hooks",
+    "enabled": "#turning-hooks-on-and-off",
+    "disabled": "#turning-hooks-on-and-off",
+    "tools": "#tools-of-your-own",
+    "environment": "#environment-variables",
+    "audit": "#audit-trail",
+    "audit.signingKey": "#signed-records",
+    "profile": "acting-hooks.md",
+    "log": "commands.md#log",
+    "dialects": "migrate.md",
+    "managed": "#managed-hooks",
+}
+"""What else to read about a field, from the page about settings."""
 
 
 def findings_of(_: str) -> str:
@@ -207,6 +265,7 @@ def each_recipe(_: str) -> str:
 PARTS: dict[str, Callable[[str], str]] = {
     "recipes": each_recipe,
     "help": help_of,
+    "fields": fields_of,
     "findings": findings_of,
     "limits": limits,
     "names": names_of,

@@ -216,7 +216,7 @@ async def fire(config: Config, event: str, hook_input: dict[str, Any]) -> Aggreg
 
 
 def test_no_example_replaces_the_readers_own_files() -> None:
-    """A page has a home directory made for it. The section about extensions says what to add."""
+    """A page that writes to the home directory has one made for it."""
     pages = [[block for section in sections(page) for block in section.blocks] for page in PAGES]
     unsafe = [
         block.info
@@ -225,4 +225,4 @@ def test_no_example_replaces_the_readers_own_files() -> None:
         for block in blocks
         if "file=~" in block.info and "~/.llxprt/extensions/" not in block.info
     ]
-    assert unsafe == ["json file=~/.llxprt/settings.json"]
+    assert unsafe == []

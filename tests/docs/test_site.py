@@ -20,7 +20,10 @@ import llxprt_hooks
 import llxprt_hooks.testing
 from llxprt_hooks.cli.main import COMMANDS, cli
 from llxprt_hooks.commands.validate import Rule
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
+from llxprt_hooks.settings.hook_fields import HOOKS_CONFIG
+from llxprt_hooks.settings.schema import GROUPS, hook_shape, settings_executors, supported_types
 from tests.docs.pages import PAGES, ROOT, SITE_ONLY
 
 
@@ -120,6 +123,15 @@ def rows_of(page: Path, section: str) -> list[str]:
 def test_the_site_has_everything_that_validate_finds(site: Path) -> None:
     expected = [f"{rule.code} {rule.severity.value} {rule.example} {rule.why}".replace("`", "") for rule in Rule]
     assert [row for row in expected if row not in rows_of(site / "validate.html", "what-is-found")] == []
+
+
+def test_the_site_has_every_field_of_settings_with_its_meaning(site: Path) -> None:
+    shown = rows_of(site / "settings.html", "hook-groups-and-hooks")
+    declared = [GROUPS[HookEventName.BEFORE_TOOL].fields, hook_shape("command").fields, HOOKS_CONFIG.fields]
+    declared += [executor.fields or {} for name, executor in settings_executors().items() if name in supported_types()]
+    for name, declaration in (each for fields in declared for each in fields.items()):
+        meaning = declaration.description.replace("`", "")
+        assert [row for row in shown if row.startswith(f"{name} ") and meaning in row], name
 
 
 def test_the_reference_has_every_public_name(site: Path, html: dict[Path, Seen]) -> None:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import llxprt_hooks
-from llxprt_hooks import Config, HookEventName, load_settings
+from llxprt_hooks import Config, HookEventName
 from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
 from llxprt_hooks.events import Effect
+from llxprt_hooks.settings.hook_fields import HOOKS_CONFIG
 from llxprt_hooks.settings.matcher import compile_matcher
+from llxprt_hooks.settings.schema import GROUPS, hook_shape, settings_executors
 from tests.docs.pages import ROOT, code, table
 
 PROTOCOL = "docs/protocol.md"
@@ -70,21 +75,6 @@ def test_the_cheat_sheet_says_what_functions_return() -> None:
     assert {each.partition("(")[0] for each in returned} == replies.keys()
 
 
-@pytest.mark.parametrize("row", table(SETTINGS, "`enableHooks`"), ids=str)
-def test_the_switch(row: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings: dict[str, Any] = {}
-    for name, value in row.items():
-        if value in {"true", "false"}:
-            *parents, key = code(name)[0].split(".")
-            (settings.setdefault(parents[0], {}) if parents else settings)[key] = value == "true"
-    file = tmp_path / ".llxprt" / "settings.json"
-    file.parent.mkdir()
-    file.write_text(json.dumps(settings))
-    file.chmod(0o644)
-    monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
-    assert load_settings(tmp_path).enabled == (row["hooks are"] == "on")
-
-
 @pytest.mark.parametrize("row", table(SETTINGS, "matcher"), ids=str)
 def test_matchers(row: dict[str, str]) -> None:
     matches = compile_matcher(HookEventName.BEFORE_TOOL, code(row["matcher"])[0])
@@ -100,6 +90,26 @@ async def test_the_project_directory_in_commands(row: dict[str, str], tmp_path: 
     output = await before_tool(f"printf '%s\\n' {word}", project)
     assert output is not None
     assert output["systemMessage"] == expected.replace("/home/me/my shop", str(project))
+
+
+FIELD_BLOCK = re.compile(r"^```\{fields\} (\w+)\n(llxprt-hooks schema \| jq .+)\n```$", re.MULTILINE)
+
+
+def test_the_command_in_a_block_of_fields_prints_them() -> None:
+    """A reader of the file sees the command, which prints what the site shows."""
+    shown = {
+        "group": set(GROUPS[HookEventName.BEFORE_TOOL].fields),
+        "hook": set(hook_shape("command").fields),
+        "hooksConfig": set(HOOKS_CONFIG.fields),
+        **{name: set(settings_executors()[name].fields or {}) for name in ("http", "nats")},
+    }
+    blocks = dict(FIELD_BLOCK.findall((ROOT / SETTINGS).read_text(encoding="utf-8")))
+    assert blocks.keys() == shown.keys()
+    if not shutil.which("jq"):
+        pytest.skip("jq is not installed")
+    for name, command in blocks.items():
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+        assert set(json.loads(done.stdout)) == shown[name]
 
 
 def test_the_architecture_has_every_module() -> None:

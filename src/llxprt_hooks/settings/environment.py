@@ -30,10 +30,10 @@ _NAMES: Final = ArrayOf(Scalar(Kind.STRING, problem=_name_problem))
 
 ENVIRONMENT: Final = Shape(
     "environment",
-    "Which variables of the environment hooks inherit. A name is written out, or ends with a `*` for any rest.",
+    "Which environment variables hooks inherit. A name can end with `*`.",
     {
-        "allow": Field(_NAMES, "Only these are inherited; all, if not given.", default=["*"]),
-        "deny": Field(_NAMES, "These are not inherited.", default=[]),
+        "allow": Field(_NAMES, "Hooks inherit only these.", default=["*"]),
+        "deny": Field(_NAMES, "Hooks never inherit these.", default=[]),
     },
     example={"deny": ["AWS_*", "GITHUB_TOKEN"]},
     if_unfit="until this is fixed, hooks inherit no variables",

@@ -44,11 +44,10 @@ WARM_LEVELS: Final = ("project", "user", "system", "extensions")
 DEFAULT_MAX_CONTINUATIONS: Final = 8
 
 _BOOLEAN: Final = Scalar(Kind.BOOLEAN)
-_ENABLED: Final = Field(_BOOLEAN, "Another spelling of `enableHooks`, read where that is absent.", deprecated=True)
+_ENABLED: Final = Field(_BOOLEAN, "Another spelling of `enableHooks`, read if that is absent.", deprecated=True)
 _DISABLED: Final = Field(
     ArrayOf(Scalar(Kind.STRING)),
-    "Hooks that are switched off, by name, or by command where they have no name. The lists of all settings "
-    "files are joined.",
+    "Disabled hooks, by name, or by command if they have no name. The lists of all settings files are joined.",
     default=[],
 )
 
@@ -68,7 +67,7 @@ HOOKS_CONFIG: Final = Shape(
         "audit": Field(AUDIT, AUDIT.description),
         "profile": Field(
             Scalar(Kind.STRING, choices=PROFILES),
-            "`full`: hooks also refuse prompts, replace results and answers, let the agent continue, and ask a person.",
+            "`full` lets hooks act: refuse prompts, replace results and responses, let agents go on, and ask people.",
             default=STANDARD,
         ),
         "maxContinuations": Field(
@@ -78,7 +77,7 @@ HOOKS_CONFIG: Final = Shape(
         ),
         "log": Field(
             _BOOLEAN,
-            "Whether every program that loads these settings records its hooks for `llxprt-hooks log`. The agent does.",
+            "Every program that loads these settings records its hooks for `llxprt-hooks log`, as `run` does.",
             default=False,
         ),
         "dialects": Field(
@@ -89,19 +88,21 @@ HOOKS_CONFIG: Final = Shape(
         ),
         "warm": Field(
             ArrayOf(Scalar(Kind.STRING, choices=(*WARM_LEVELS, NATIVE, *DIALECTS)), or_boolean=True),
-            '`true`: all commands are warm unless their hook has `"warm": false`; `false`: none is. A list: those of '
-            'these levels and agents. Without it, hooks with `"warm": true` are.',
+            "Which commands are warm: all (`true`), none (`false`), or those of some levels and agents, except hooks "
+            'with `"warm": false`. Without it, hooks with `"warm": true` are.',
         ),
         MANAGED: Field(
             _BOOLEAN,
-            "Only in the system's file, if only root can write to it: its hooks run first, and no other settings can "
-            "switch them off or change them.",
+            "Only in a system file that only root can write: its hooks run first, and no other file can disable or "
+            "change them.",
             default=False,
         ),
         MANAGED_ONLY: Field(
-            _BOOLEAN, "In a file with `managed`: hooks of all other files and of extensions do not run.", default=False
+            _BOOLEAN,
+            "In a file with `managed`: the hooks of all other files and of extensions do not run.",
+            default=False,
         ),
-        "notifications": Field(_BOOLEAN, "For other agents; it has no effect here."),
+        "notifications": Field(_BOOLEAN, "Read by other agents, without an effect here."),
     },
 )
 

@@ -62,33 +62,33 @@ _BOOLEAN: Final = Scalar(Kind.BOOLEAN)
 HOOK_FIELDS: Final[Mapping[str, Field]] = {
     "timeout": Field(
         Scalar(Kind.NUMBER, above=0),
-        "Milliseconds after which the hook is ended and counts as failed.",
+        "Milliseconds after which the hook is killed and counts as failed.",
         default=int(DEFAULT_TIMEOUT),
         nullable=True,
     ),
     "name": Field(
         Scalar(Kind.STRING),
-        "What lists, logs and `hooksConfig.disabled` call the hook; its command if not given.",
+        "The hook's name in lists, logs and `hooksConfig.disabled`. Without it, they show its command.",
         nullable=True,
     ),
     "description": Field(Scalar(Kind.STRING), "What the hook is for, for people.", nullable=True),
     "failClosed": Field(
         _BOOLEAN,
-        "Whether a failure of this hook (a crash, a timeout, any exit code but 0 and 2, an answer that is not clear) "
-        "blocks. For BeforeTool and BeforeModel; without it, the call goes ahead if the hook fails.",
+        "For BeforeTool and BeforeModel: if the hook fails (a crash, a timeout, any exit code except 0 and 2, unclear "
+        "output), the call is blocked. Without it, the call goes ahead.",
         default=False,
         nullable=True,
     ),
     "mode": Field(
         Scalar(Kind.STRING, choices=(ENFORCE, OBSERVE)),
-        "`observe`: the hook runs and is logged with what it would have decided, and changes nothing.",
+        "With `observe`, the hook runs and is logged with what it would have decided, but changes nothing.",
         default=ENFORCE,
         nullable=True,
     ),
     "stream": Field(
         Scalar(Kind.STRING, choices=(WHOLE, SENTENCES)),
-        "For AfterModel. `sentences`: of an answer that is streamed, the hook gets the text so far at the end of each "
-        "sentence, and what it makes of it is shown at once. It counts only if all AfterModel hooks have it.",
+        "For AfterModel. With `sentences`, the hook gets a streamed response sentence by sentence, and what it returns "
+        "is shown at once. It has an effect only if all AfterModel hooks have it.",
         default=WHOLE,
         nullable=True,
     ),
@@ -137,7 +137,7 @@ def supported_types() -> tuple[str, ...]:
 def _type_field() -> dict[str, Field]:
     names = ", ".join(f"`{name}`" for name in supported_types())
     others = [f"`{name}`" for name in settings_executors() if name not in supported_types()]
-    unsupported = f" Accepted, but never run: {', '.join(others)}." if others else ""
+    unsupported = f" Accepted, but always fails: {', '.join(others)}." if others else ""
     value = Scalar(Kind.STRING, choices=supported_types())
     return {"type": Field(value, f"What the hook is: {names}.{unsupported}", required=True)}
 
@@ -157,15 +157,15 @@ def _group(spec: EventSpec) -> Shape:
             "hooks": Field(ArrayOf(HOOK), "The hooks of the group.", required=True),
             "sequential": Field(
                 _BOOLEAN,
-                "Whether the hooks run sequentially, each seeing what the one before changed, up to the first "
-                "that blocks. One such group makes a chain of all hooks that match the event.",
+                "`true` runs all hooks that match the event as a chain, one after another. Each sees what the one "
+                "before changed, and the first that blocks ends the chain.",
                 default=False,
                 nullable=True,
             ),
             "dialect": Field(
                 Scalar(Kind.STRING, choices=(NATIVE, *DIALECTS)),
-                "The language that the scripts of the group speak: the payload that they get, and how their answer is "
-                "read. Event, matcher and timeout are written as always.",
+                "The language that the group's hooks speak: which payload they get, and how their output is read. "
+                "Event, matcher and timeout stay native.",
                 default=NATIVE,
                 nullable=True,
             ),
@@ -178,14 +178,14 @@ def _matcher(spec: EventSpec) -> Field:
     field = spec.matched_field
     if spec.match is MatchKind.EXACT:
         value = Scalar(Kind.STRING, suggestions=("*", *spec.matched_values))
-        return Field(value, f"For which `{field}` the group is: compared exactly. None, empty or `*`: for all.",
+        return Field(value, f"The `{field}` for which the group runs, compared exactly. Absent, empty or `*`: all.",
                      default="*", nullable=True)  # fmt: skip
     if spec.match is MatchKind.SEARCHED:
         value = Scalar(Kind.STRING, suggestions=("*", "^write_file$", "^(write_file|replace)$", "^run_shell_command$"))
         return Field(
             value,
-            f"For which `{field}` the group is: an ECMAScript regular expression that is found anywhere in the "
-            "name, so `^write_file$` for exactly that. None, empty or `*`: for all.",
+            f"The `{field}` for which the group runs: an ECMAScript regular expression that can match anywhere in the "
+            "name, so `^write_file$` for exactly that tool. Absent, empty or `*`: all.",
             default="*",
             nullable=True,
         )

@@ -46,15 +46,15 @@ class CommandExecutor(Executor[CommandSpec]):
     fields: ClassVar[Mapping[str, Field]] = {
         "command": Field(
             Scalar(Kind.STRING, not_blank=True, is_command_line=True),
-            "A command line for bash (sh where there is no bash), run in the project folder. It gets the event as JSON "
-            "on stdin. `$LLXPRT_PROJECT_DIR` is the project folder, also without quotes.",
+            "A command line for bash (or sh, if bash is not installed), with `~`, pipes and variables. It runs in the "
+            "project folder and gets the event as JSON on stdin.",
             required=True,
         ),
         "warm": Field(
             Scalar(Kind.BOOLEAN),
-            "Whether the command is started before its event: the same program, without the time that it takes to "
-            "start. A Python script runs in an interpreter that is already started; any other program waits for its "
-            "input, so what it does before it reads that happens earlier.",
+            "Starts the command before its event, to save the time that starting takes. A Python script runs in an "
+            "interpreter that is already running. Any other program waits for its input, so whatever it does before it "
+            "reads happens earlier.",
             nullable=True,
         ),
     }

@@ -70,27 +70,27 @@ class HttpExecutor(Executor[HttpSpec]):
     fields: ClassVar[Mapping[str, Field]] = {
         "url": Field(
             Scalar(Kind.STRING, not_blank=True),
-            "Where the event is sent as JSON, with POST. `http:` only for this machine, unless `allowInsecure` is set.",
+            "Where the event is sent as JSON, with POST. `http:` is for this machine, unless `allowInsecure` is set.",
             required=True,
             address=True,
         ),
         "headers": Field(
             Shape("headers", "Names and values, which are never shown.", {}, open=True),
-            "Headers of the request. `$NAME` in a value is a variable, if `allowedEnvVars` lists it.",
+            "Headers of the request. In a value, `$NAME` and `${NAME}` are variables that `allowedEnvVars` lists.",
             default={},
             nullable=True,
             secret=True,
         ),
         "allowedEnvVars": Field(
             ArrayOf(Scalar(Kind.STRING)),
-            "The variables of the environment that the values of headers may contain.",
+            "The environment variables that header values may contain.",
             default=[],
             nullable=True,
         ),
         "allowInsecure": Field(
             Scalar(Kind.BOOLEAN),
-            "Whether `http:` is allowed for other machines, and for other users' servers on this machine. They, and "
-            "everybody on the way, can read the payload and change the answer.",
+            "Allows `http:` to other machines, and to other users' servers on this machine. They, and others on the "
+            "network, can read the payload and change the decision.",
             default=False,
             nullable=True,
         ),

@@ -61,12 +61,12 @@ class NatsExecutor(Executor[NatsSpec]):
         ),
         "credentials": Field(
             Scalar(Kind.STRING),
-            "The path of a `.creds` file or of the seed of an NKey, relative to the project folder.",
+            "The path of a `.creds` file or of an NKey seed, relative to the project folder.",
             nullable=True,
         ),
         "retry": Field(
             Scalar(Kind.NUMBER, above=-1),
-            "How often the event is sent again if no answer comes. The attempts share the timeout in equal parts.",
+            "How often the event is sent again if there is no answer. The attempts share the timeout in equal parts.",
             default=0,
             nullable=True,
         ),
