@@ -12,9 +12,11 @@ import gc
 import json
 import os
 import platform
+import pty
 import socket
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -33,7 +35,10 @@ _IN_EVERY_COMMAND: Final = (
     *("rich.console", "rich.status", "rich.table", "rich.text", "msgspec.json", "regress"),
 )
 _IN_COMMANDS: Final = {
-    "run": ("llxprt_hooks.agent.build", "llxprt_hooks.cli.commands.run", "llxprt_hooks.model.google_genai"),
+    "run": (
+        *("llxprt_hooks.agent.build", "llxprt_hooks.agent.screen.interactive", "llxprt_hooks.cli.commands.run"),
+        "llxprt_hooks.model.google_genai",
+    ),
     "inspect": ("llxprt_hooks.cli.commands.inspect", "llxprt_hooks.cli.web.server"),
     "mcp-proxy": ("llxprt_hooks.cli.commands.mcp_proxy", "llxprt_hooks.integrations.proxy.mcp.server"),
     "model-proxy": ("llxprt_hooks.cli.commands.model_proxy", "llxprt_hooks.integrations.proxy.model_http.app"),
@@ -45,10 +50,11 @@ class Preloaded(subprocess.Popen[bytes]):
     """The command as a child process, like ``Popen([COMMAND, …])``, started from a process that has imported it."""
 
     def _execute_child(self, args: Sequence[str], *rest: Any) -> None:
-        # The first three of them are executable, preexec_fn and close_fds; the pipes follow shell.
-        cwd, env, pipes = rest[4], rest[5], rest[9:15]
+        # The first of them is executable; the pipes follow shell.
+        preexec, cwd, env, pipes = rest[1], rest[4], rest[5], rest[9:15]
         stdin, _, _, stdout, _, stderr = pipes
-        self.pid = _server().start(list(args), os.fspath(cwd), dict(env), (stdin, stdout, stderr))
+        in_terminal = preexec is _log_in
+        self.pid = _server().start([list(args), os.fspath(cwd), dict(env), in_terminal], (stdin, stdout, stderr))
         self._child_created = True
         self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
 
@@ -66,6 +72,23 @@ def start(
     """Start the installed command; ``as_users_do`` for tests of what other processes see of it."""
     kind = Preloaded if not as_users_do and _can_be_preloaded(env) else subprocess.Popen
     return kind(list(command), cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr)
+
+
+def start_in_terminal(
+    command: Sequence[str], *, cwd: Path, env: Mapping[str, str], size: tuple[int, int]
+) -> tuple[subprocess.Popen[bytes], int]:
+    """Start the installed command in a pseudo-terminal of its own; the descriptor is the person's side of it."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, size)
+    kind = Preloaded if _can_be_preloaded(env) else subprocess.Popen
+    process = kind(list(command), cwd=cwd, env=env, stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=_log_in)
+    os.close(theirs)
+    return process, ours
+
+
+def _log_in() -> None:
+    """In the child: its standard input is the terminal of a new session."""
+    os.login_tty(0)
 
 
 def _can_be_preloaded(env: Mapping[str, str]) -> bool:
@@ -93,8 +116,8 @@ class _Server:
             )
         atexit.register(self.end)
 
-    def start(self, command: list[str], cwd: str, env: dict[str, str], streams: tuple[int, int, int]) -> int:
-        request = json.dumps([command, cwd, env], ensure_ascii=True).encode()
+    def start(self, what: list[Any], streams: tuple[int, int, int]) -> int:
+        request = json.dumps(what, ensure_ascii=True).encode()
         with self._lock:
             socket.send_fds(self._socket, [len(request).to_bytes(8, "big")], streams)
             self._socket.sendall(request)
@@ -144,12 +167,15 @@ def _serve(connection: socket.socket) -> bool:
             size, streams, _, _ = socket.recv_fds(connection, 8, 3)
             if not size:
                 return False
-            command, cwd, env = json.loads(_received(connection, int.from_bytes(size, "big")))
+            command, cwd, env, in_terminal = json.loads(_received(connection, int.from_bytes(size, "big")))
             for name in _IN_COMMANDS.get(command[1] if len(command) > 1 else "", ()):
                 import_module(name)
             if (pid := _clone()) == 0:
                 connection.close()
                 _become(command, cwd, env, streams)
+                if in_terminal:
+                    _log_in()
+                    _open_streams()
                 return True
             for stream in streams:
                 os.close(stream)
@@ -178,6 +204,15 @@ def _become(command: list[str], cwd: str, env: dict[str, str], streams: list[int
     time.tzset()
     sys.argv = command
     sys.path[0] = str(Path(command[0]).parent)
+
+
+def _open_streams() -> None:
+    """As Python does when it starts: in a terminal, what is printed is written line by line."""
+    for number, (name, mode) in enumerate([("stdin", "r"), ("stdout", "w"), ("stderr", "w")]):
+        errors = getattr(sys, name).errors
+        stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import codecs
 import re
+import select
 import time
 from collections.abc import Callable, Mapping, Sequence
+from io import FileIO
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-import pexpect
-
+from tests.support import preloaded
 from tests.support.display import Display
 from tests.support.processes import DEADLINE
 
@@ -29,22 +30,13 @@ class Terminal:
         self.display = Display(*size)
         self._seen = 0
         self._flashed = 0
-        self._child = pexpect.spawn(
-            command,
-            list(arguments),
-            cwd=str(cwd),
-            env=dict(env),
-            dimensions=size,
-            encoding="utf-8",
-            codec_errors="replace",
-            timeout=DEADLINE,
-        )
-        self._child.delaybeforesend = None
+        self._process, fd = preloaded.start_in_terminal([command, *arguments], cwd=cwd, env=env, size=size)
+        self._terminal = FileIO(fd, "r+")
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     @property
     def pid(self) -> int:
-        assert self._child.pid is not None
-        return self._child.pid
+        return self._process.pid
 
     def see(self, *texts: str) -> str:
         """Wait for texts to appear, one after another, below what was seen before; all that came up to the last."""
@@ -68,7 +60,7 @@ class Terminal:
         return self.display.text[begin : self._seen]
 
     def type(self, keys: str | bytes) -> None:
-        os.write(self._child.child_fd, keys.encode() if isinstance(keys, str) else keys)
+        self._terminal.write(keys.encode() if isinstance(keys, str) else keys)
 
     def enter(self, line: str) -> None:
         self.type(line + ENTER)
@@ -84,17 +76,14 @@ class Terminal:
         give_up = time.monotonic() + DEADLINE
         while self._read():
             assert time.monotonic() < give_up, f"it does not end: {self.display.text!r}"
-        self._child.wait()
-        self._child.close()
-        status: int | None = self._child.exitstatus
-        return status
+        status = self._process.wait(DEADLINE)
+        self._terminal.close()
+        return status if status >= 0 else None
 
     def hang_up(self) -> None:
         """The terminal is closed."""
-        child: Any = self._child  # its published types lack ``ptyproc``
-        child.ptyproc.fileobj.close()
-        child.ptyproc.closed = True
-        child.wait()
+        self._terminal.close()
+        self._process.wait(DEADLINE)
 
     def _wait_for(self, shown: Callable[[], str], text: str, begin: int) -> int:
         give_up = time.monotonic() + DEADLINE
@@ -109,18 +98,19 @@ class Terminal:
 
     def _read(self) -> bool:
         """Read on for a moment; false at the end."""
-        try:
-            data = self._child.read_nonblocking(65536, timeout=0.1)
-        except pexpect.TIMEOUT:
+        if not select.select([self._terminal], [], [], 0.1)[0]:
             return True
-        except pexpect.EOF:
-            return False
+        try:
+            read = self._terminal.read(65536)
+        except OSError:  # on Linux, that is how a terminal ends
+            read = b""
+        data = self._decoder.decode(read)
         self.raw += data
         self.display.write(data)
-        return True
+        return read != b""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._child.close(force=True)
+        self.hang_up()
