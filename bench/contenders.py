@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,6 +71,8 @@ class Field:
     peer: Contender | None
     floor_kind: str
     has_compiler: bool
+    kinds: Collection[str]
+    """The kinds of hooks that ours runs."""
     peer_note: str
 
     @property
@@ -89,11 +91,11 @@ def line_up(scene: Scene, *, with_peer: bool = True) -> Field:
     core, note = _installed_peer() if with_peer else (None, "not asked for")
     peer = None
     if core is not None:
-        peer = Contender(
-            "peer", ["node", str(HERE / "peer.mjs"), str(core), scene.plain, scene.shell, scene.python], scene
-        )
+        commands = [scene.plain, scene.shell, scene.python, scene.others["node"]]
+        peer = Contender("peer", ["node", str(HERE / "peer.mjs"), str(core), *commands], scene)
     bare = ["plain", str(scene.program), ARGUMENT, "--", "shell", scene.bash, "-c", scene.shell]
     hooked = ["plain", scene.plain, "shell", scene.shell, "python", scene.python, "neutral", str(scene.neutral)]
+    hooked += [word for pair in scene.others.items() for word in pair]
     smallest = _compiled("hook", scene.folder)
     if smallest is not None:
         bare += ["--", COMPILED, str(smallest), ARGUMENT]
@@ -103,6 +105,7 @@ def line_up(scene: Scene, *, with_peer: bool = True) -> Field:
         ours=Contender("ours", [sys.executable, str(HERE / "ours.py"), *hooked], scene),
         peer=peer,
         has_compiler=compiled is not None,
+        kinds=hooked[::2],
         floor_kind="C" if compiled else "Python (no C compiler here)",
         peer_note=note,
     )

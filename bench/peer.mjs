@@ -1,15 +1,15 @@
 // The peer: @google/gemini-cli-core's own HookRunner, which LLxprt Code's hook system comes from.
 //
-//   node peer.mjs CORE PLAIN SHELL PYTHON
+//   node peer.mjs CORE PLAIN SHELL PYTHON NODE
 //
-// CORE is the folder of the installed package. Speaks the language of floor.c: "plain|shell|python COUNT WIDTH PAYLOAD"
+// CORE is the folder of the installed package. Speaks the language of floor.c: "plain|shell|python|node COUNT WIDTH PAYLOAD"
 // on stdin, nanoseconds of each batch on stdout.
 
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 
-const [core, plain, shell, python] = process.argv.slice(2);
+const [core, plain, shell, python, node] = process.argv.slice(2);
 const { HookRunner } = await import(pathToFileURL(`${core}/dist/src/hooks/hookRunner.js`).href);
 
 // Gemini CLI shows what its logger says in a window of its own; to print a line for each hook would only slow it down.
@@ -26,7 +26,7 @@ const runner = new HookRunner({
   storage: { getPlansDir: () => '/tmp/plans' },
 });
 
-const commands = { plain, shell, python };
+const commands = { plain, shell, python, node };
 
 async function batch(command, width, input) {
   const hooks = Array.from({ length: width }, (_, number) => ({

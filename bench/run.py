@@ -20,6 +20,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from ahead import ahead_lines
 from clients import client_lines
 from contenders import line_up
 from engine import engine_lines
@@ -96,6 +97,7 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         spawning = spawning_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks, wide=100)
         _say("warm hooks …")
         warm = warm_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks)
+        ahead = ahead_lines(field, scene, rounds=effort.rounds, hooks=effort.hooks)
         _say("loading settings …")
         loading = loading_lines(rounds=effort.rounds)
         _say("a large model request …")
@@ -110,7 +112,7 @@ def _measured(scene: Scene, effort: Effort, *, with_peer: bool) -> tuple[list[Li
         field.close()
     *starting, memory = fresh
     in_process = [*starting, *loading, *engine, *observing, *clients, *frameworks]
-    lines = [*in_process, *spawning, *warm, *models, *proxy, *fleet, memory]
+    lines = [*in_process, *spawning, *warm, *ahead, *models, *proxy, *fleet, memory]
     return lines, drawn, setting
 
 

@@ -21,6 +21,20 @@ re.search(r"\\.env$", event["tool_input"]["file_path"])
 print('{ANSWER}')
 """
 
+BASH_HOOK = f"""\
+IFS= read -r -d '' event
+case $event in *'.env"'*) echo 'not this file' >&2; exit 2 ;; esac
+echo '{ANSWER}'
+"""
+NODE_HOOK = f"""\
+const event = JSON.parse(require('fs').readFileSync(0, 'utf8'));
+if (event.tool_input.file_path.endsWith('.env')) {{
+  console.error('not this file');
+  process.exit(2);
+}}
+console.log('{ANSWER}');
+"""
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -35,6 +49,8 @@ class Scene:
             program.write_text(f"#!/bin/sh\ncat > /dev/null\necho '{answer}'\n", encoding="utf-8")
             program.chmod(0o755)
         scene.script.write_text(PYTHON_HOOK, encoding="utf-8")
+        (folder / "guard.bash").write_text(BASH_HOOK, encoding="utf-8")
+        (folder / "guard.js").write_text(NODE_HOOK, encoding="utf-8")
         return scene
 
     @property
@@ -54,6 +70,12 @@ class Scene:
     def python(self) -> str:
         """The same hook as a Python script, with the Python of the benchmark, outside of its virtual environment."""
         return f"{sys.base_prefix}/bin/python{sys.version_info.major}.{sys.version_info.minor} {self.script}"
+
+    @property
+    def others(self) -> dict[str, str]:
+        """The same hook in other languages that are here."""
+        programs = {"bash": self.folder / "guard.bash", "node": self.folder / "guard.js"}
+        return {name: f"{found} {script}" for name, script in programs.items() if (found := shutil.which(name))}
 
     @property
     def plain(self) -> str:
