@@ -434,6 +434,19 @@ def test_other_messages_pass_byte_for_byte(project: Project, connect: Connection
     assert connection.received() == lines
 
 
+def test_no_message_hides_behind_a_carriage_return(project: Project, connect: Connections) -> None:
+    """Python's text streams end a line there, and JSON allows it between any two tokens."""
+    guard(project)
+    hidden = json.dumps(call("guarded", 2)).encode()
+    connection = connect()
+    connection.send(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":\r' + hidden + b"\r}}\r\n")
+    connection.receive()
+    line = connection.received()[0]
+    assert line.endswith(b'"a": ' + hidden + b" }}\r\n")
+    connection.send(call("raw", lines=['{"jsonrpc":"2.0","id":1,"result":{"a":\r{}\r}}']))
+    assert connection.receive_bytes() == b'{"jsonrpc":"2.0","id":1,"result":{"a": {} }}\n'
+
+
 def test_lines_in_pieces_and_huge_lines(project: Project, connect: Connections) -> None:
     project.configure(BeforeTool=project.hook(), AfterTool=project.hook())
     connection = connect()

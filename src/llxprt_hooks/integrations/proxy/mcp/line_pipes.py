@@ -64,7 +64,8 @@ class LinePipe:
 def read_lines(descriptor: int, limit: float = math.inf) -> Iterator[bytes | None]:
     """Yield complete lines with their ends; at the end of the input, also an incomplete one.
 
-    A line of more than ``limit`` bytes is dropped as it arrives; None is in its place.
+    A line of more than ``limit`` bytes is dropped as it arrives; None is in its place. Some programs end a line at a
+    carriage return too, and would find another message behind it, so one inside of a line becomes a space.
     """
     parts: list[bytes] = []
     size = 0.0
@@ -79,11 +80,16 @@ def read_lines(descriptor: int, limit: float = math.inf) -> Iterator[bytes | Non
             else:
                 parts.clear()
             if part.endswith(b"\n"):
-                yield b"".join(parts) if size <= limit else None
+                yield _one_line(b"".join(parts)) if size <= limit else None
                 parts.clear()
                 size = 0.0
     if size:
-        yield b"".join(parts) if size <= limit else None
+        yield _one_line(b"".join(parts)) if size <= limit else None
+
+
+def _one_line(line: bytes) -> bytes:
+    end = len(line) - 2 if line.endswith(b"\r\n") else len(line)
+    return line if line.find(b"\r", 0, end) < 0 else line[:end].replace(b"\r", b" ") + line[end:]
 
 
 def _read(descriptor: int) -> bytes:
