@@ -72,6 +72,15 @@ def test_a_schema_that_cannot_be_used_refuses_nothing(schema: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "fits"), [(19.99, True), (20, True), (1e300, True), (19.995, False), (float("inf"), False), ("x", True)]
+)
+def test_numbers_are_divided_as_they_are_written(value: Any, fits: bool) -> None:
+    schemas = DeclaredSchemas()
+    schemas.declare([{"name": "a", "inputSchema": {"properties": {"price": {"multipleOf": 0.01}}}}])
+    assert (schemas.objection("a", "inputSchema", {"price": value}) is None) is fits
+
+
+@pytest.mark.parametrize(
     ("schema", "objection"),
     [
         ({"properties": {"a": {}}}, None),

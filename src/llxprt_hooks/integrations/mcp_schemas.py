@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import missing_extra, shorten
 
 if TYPE_CHECKING:
+    from jsonschema import ValidationError
     from jsonschema.protocols import Validator
 
 log = debug_logger("integrations:mcp")
@@ -62,10 +65,18 @@ class DeclaredSchemas:
 def _validator(schema: Any) -> Validator | None:
     if not isinstance(schema, dict):
         return None
-    from jsonschema.validators import Draft202012Validator, validator_for
+    from jsonschema.validators import Draft202012Validator, extend, validator_for
     from referencing import Registry
 
     kind = validator_for(schema, default=Draft202012Validator)
     kind.check_schema(schema)
     # With an empty registry, a reference to another address is not fetched.
-    return kind(schema, registry=Registry())
+    return extend(kind, {"multipleOf": _multiple_of})(schema, registry=Registry())
+
+
+def _multiple_of(validator: Validator, divisor: Any, value: Any, _: Any) -> Iterator[ValidationError]:
+    """Compare the numbers as they are written: 19.99 is a multiple of 0.01, and divided as floats it is not."""
+    from jsonschema import ValidationError
+
+    if validator.is_type(value, "number") and (math.isinf(value) or Fraction(repr(value)) % Fraction(repr(divisor))):
+        yield ValidationError(f"{value!r} is not a multiple of {divisor!r}")
