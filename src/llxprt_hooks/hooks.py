@@ -269,9 +269,9 @@ class Hooks:
         ``call`` returns an iterator of chunks, asynchronous or not, or an awaitable of one. Chunks are passed on as
         they arrive, unless an AfterModel hook is configured: then nothing is passed on before the hook has seen the
         complete response; if the stream fails before that, its error is raised. ``join`` makes a response of all
-        chunks, ``split`` makes chunks of a response. Both may be omitted for events of OpenAI's and Anthropic's APIs;
-        ``split`` only if the events are dicts. If neither is given and all AfterModel hooks have
-        ``stream="sentences"``, each sentence is passed on as soon as they have seen it.
+        chunks, ``split`` makes chunks of a response that a hook changed or returned. Both may be omitted for events of
+        OpenAI's and Anthropic's APIs; ``split`` only if the events are dicts. If neither is given and all AfterModel
+        hooks have ``stream="sentences"``, each sentence is passed on as soon as they have seen it.
         """
         return ModelStream(self.model_call(request, translator=translator), call, join, split)
 

@@ -29,7 +29,12 @@ class ModelStream(Generic[ChunkT, ResponseT]):
         split: Callable[[ResponseT], Iterable[ChunkT]] | None,
     ) -> None:
         self.result: ModelCallResult[ResponseT] | None = None
-        """What hooks decided; None until then. ``response`` is None if chunks were passed on as they arrived."""
+        """What hooks decided; None until then.
+
+        It is set before the first chunk if an AfterModel hook sees the complete response, or if a hook answered instead
+        of the model. Otherwise it is set after the last one, and ``response`` is None if chunks were passed on as they
+        arrived.
+        """
         self._hooked = hooked
         self._call = call
         self._given_join = join

@@ -79,7 +79,12 @@ Unsubscribe: TypeAlias = Callable[[], Awaitable[None] | None]
 
 
 class MessageBus(Protocol):
-    """What the engine requires of a message bus. Each of its functions may be synchronous or a coroutine function."""
+    """What the engine requires of a message bus. Each of its functions may be synchronous or a coroutine function.
+
+    The hook system connects to the bus of its configuration as soon as it exists. If ``subscribe`` is a coroutine
+    function, it does so in a task, for which ``await system.initialize()`` waits. A hook system that is created outside
+    an event loop cannot start that task and logs a warning: then ``await system.connect(bus)``.
+    """
 
     def subscribe(self, message_type: MessageBusType, subscriber: Subscriber) -> Unsubscribe | Awaitable[Unsubscribe]:
         """Call ``subscriber`` with each message of a type and await what it returns, if that is awaitable.

@@ -73,7 +73,11 @@ class QuestionEnded:
 
 
 class HookObserver:
-    """Override the methods you need. They are called on the thread of the event loop and must not block."""
+    """Override the methods you need. They are called on the thread of the event loop and must not block.
+
+    An exception in a method is logged and ignored. All hooks of one event have its ``event_id``, and the start and the
+    end of one hook have the same ``execution_id``, so the ids match these calls if several events run at once.
+    """
 
     def event_started(self, event: EventStarted) -> None:
         """An event is about to run its hooks. Not called for an event without hooks."""
