@@ -23,7 +23,7 @@ _COVERS: Final[Mapping[str, tuple[str, ...]]] = {
 _SEPARATORS: Final = re.compile(r"&&|\|\||\|&|[;|&\n]|\$\(|`|[()]")
 _BEFORE: Final = re.compile(
     # A quotation is never read as single characters too: twenty of them would be a million ways to read a command.
-    r"(?:[A-Za-z_]\w*=(?>'[^']*'|\"[^\"]*\"|\S)*+\s+"
+    r"(?:[A-Za-z_]\w*=(?>(?>'[^']*'|\"[^\"]*\"|\S)*)\s+"
     r"|(?:timeout(?:\s+-\S+)*\s+\S+|time|nice(?:\s+-n\s*\S+)?|nohup|stdbuf(?:\s+-\S+)*|command|builtin|noglob|xargs)\s+)+"
 )
 """Assignments and wrappers."""
