@@ -87,11 +87,10 @@ def exclusive_lock(file: Path, *, timeout: float = LOCK_TIMEOUT) -> Iterator[Non
         os.close(descriptor)
 
 
-def is_locked(file: Path) -> bool:
+def is_locked(file: Path | str) -> bool:
     """Whether any process holds the exclusive lock of a file; false where the file system has no locks."""
-    lock = file.with_name(f"{file.name}.lock")
     try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(f"{file}.lock", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:

@@ -69,6 +69,7 @@ class HookLog(HookObserver):
         self._payloads = payloads
         self._project = os.path.abspath(project) if project else ""  # noqa: PTH100  # as the user knows it
         self._file = file or log_file()
+        self._path, self._folder = os.fspath(self._file), os.fspath(self._file.parent)  # what is written to every time
         self._usable = True
         self._dropped = 0
 
@@ -90,11 +91,10 @@ class HookLog(HookObserver):
             call_blocking(lambda: self._append(make_record))
 
     def _append(self, make_record: Callable[..., Record]) -> None:
-        payloads = self._payloads or is_recording(self._file.parent)
+        payloads = self._payloads or is_recording(self._folder)
         record = make_record(timestamp(), self._project, session_id=self.session_id, payloads=payloads)
         try:
-            self._make_room()
-            descriptor = os.open(self._file, _APPEND, 0o600)
+            descriptor = self._opened()
             try:
                 append_line(descriptor, write_json(record))
             finally:
@@ -107,14 +107,24 @@ class HookLog(HookObserver):
         else:
             self._report_dropped()
 
+    def _opened(self) -> int:
+        """Open the file, with room for a record. Raises ``TimeoutError`` if it cannot be rotated."""
+        try:
+            descriptor = os.open(self._path, _APPEND, 0o600)
+        except FileNotFoundError:
+            make_private_folder(self._file.parent)
+            return os.open(self._path, _APPEND, 0o600)
+        if os.fstat(descriptor).st_size < MAX_BYTES:
+            return descriptor
+        os.close(descriptor)
+        self._make_room()
+        return os.open(self._path, _APPEND, 0o600)
+
     def _make_room(self) -> None:
         """Rotate a full file, once even if several processes notice it. While another process holds the lock, append.
 
         Raises ``TimeoutError`` if that has gone on for too long.
         """
-        make_private_folder(self._file.parent)
-        if _size(self._file) < MAX_BYTES:
-            return
         try:
             with exclusive_lock(self._file, timeout=0):
                 if _size(self._file) >= MAX_BYTES:

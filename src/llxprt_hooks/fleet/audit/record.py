@@ -5,6 +5,7 @@ Payloads contain the data the agent works on. They, and answers that may repeat 
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -166,8 +167,8 @@ def _decision(
         return {"blocked": False, "stopped": False, "reason": None, "effects": []}
     counts = blocked or not failed  # a failed hook has no other effect
     reason = output.get_effective_reason() if blocked or asked else output.get_stop_reason()
-    ignored = {effect.field for effect in Effect} - {effect.field for effect in spec.effects}
-    changed = sorted((output.hook_specific_output or {}).keys() - ignored) if counts else []
+    specific = output.hook_specific_output
+    changed = sorted(specific.keys() - _without_effect(spec.effects)) if counts and specific else []
     return {
         "blocked": blocked,
         "stopped": counts and output.should_stop_execution(),
@@ -175,3 +176,9 @@ def _decision(
         "effects": [name[:_MAX_EFFECT_LENGTH] for name in islice(changed, _MAX_EFFECTS)],
         **({"asked": True} if counts and asked else {}),
     }
+
+
+@cache
+def _without_effect(effects: tuple[Effect, ...]) -> frozenset[str]:
+    """Return the fields that have no effect if only these have one."""
+    return frozenset({effect.field for effect in Effect} - {effect.field for effect in effects})

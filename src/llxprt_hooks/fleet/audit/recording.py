@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from llxprt_hooks.settings import exclusive_lock, make_private_folder
@@ -21,18 +22,24 @@ _PATIENCE = 1.0
 """Seconds to wait for the lock, which agents hold for a moment when they test it."""
 
 
-def is_recording(folder: Path) -> bool:
+def is_recording(folder: Path | str) -> bool:
     """Whether payloads are wanted in the log of this folder."""
-    return is_locked(folder / _LOCKED)
+    return is_locked(f"{folder}/{_LOCKED}")
 
 
 def is_watched() -> bool:
     """Whether an inspector is open: then events are also recorded when they start."""
     try:
-        with os.scandir(inspectors_folder()) as found:
+        with os.scandir(_inspectors(os.environ.get("HOME"))) as found:
             return any(found)
     except OSError:
         return False
+
+
+@lru_cache(maxsize=8)
+def _inspectors(home: str | None) -> str:
+    """Return the folder, which depends on the variable HOME."""
+    return str(inspectors_folder())
 
 
 @contextmanager
