@@ -102,15 +102,18 @@ def test_every_link_leads_somewhere(html: dict[Path, Seen]) -> None:
     assert broken == []
 
 
-def test_the_site_has_every_option_of_every_command(site: Path) -> None:
+def test_the_site_has_the_help_of_every_command(site: Path) -> None:
     page = (site / "commands.html").read_text(encoding="utf-8")
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
         assert command is not None
-        options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
         section = page.partition(f'<section id="{name}">')[2].partition("<section")[0]
-        shown = set(re.findall(r"-[\w-]+", re.sub(r"<[^>]+>", "", section)))
-        assert {spelling for option in options for spelling in option.opts} - shown == set()
+        text = re.sub(r"[\s`#]", "", unescape(re.sub(r"<[^>]+>", "", section)))
+        options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
+        spellings = {spelling for option in options for spelling in option.opts}
+        assert spellings - set(re.findall(r"-[\w-]+", re.sub(r"<[^>]+>", "", section))) == set()
+        for paragraph in (command.help or "").split("\n\n"):
+            assert re.sub(r"[\s`#\b]", "", paragraph) in text, (name, paragraph)
 
 
 def rows_of(page: Path, section: str) -> list[str]:

@@ -28,8 +28,9 @@ _WIDTH = 80
 def command(step: bool) -> int:
     """Show what hooks can do: block, rewrite, inject, redact, restrict, answer and stop.
 
-    It plays recorded answers of a model in a temporary project, with real tools and seven real hooks. It needs no API
-    key and no SDK, takes a few seconds, and does not read or change your files.
+    Each effect has a scene in a temporary project, with a recorded model, real tools and a real hook, and a table at
+    the end shows what the model got. The demo needs no API key and no SDK, takes a few seconds, and does not read or
+    change your files.
 
     \b
     Examples:

@@ -26,6 +26,8 @@ def command(as_json: bool, directory: str) -> int:
     `"hooksConfig": {"dialects": ["NAME"]}` in settings, or with `dialects=("NAME",)` in Python. The hooks of a project
     also need your approval.
 
+    The command runs nothing. Exit status: 0 even if there are problems in the files, 64 for wrong usage.
+
     \b
     Examples:
       llxprt-hooks dialects

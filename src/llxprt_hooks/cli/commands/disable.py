@@ -29,8 +29,11 @@ def command(name: str, level: str | None, directory: str) -> int:
     NAME is the hook's name or, if it has none, its command. It is added to the list `hooksConfig.disabled`: in the
     project's settings for a hook of the project, in your own settings for any other hook. If both have a hook of this
     name, you are asked which file to change; without a terminal, pass --level. Comments and formatting are kept. If you
-    have approved the project, you have to approve this change too: on a terminal you are asked, otherwise run
-    `llxprt-hooks trust`. Agents can't run this command (see `trust --help`).
+    have approved the project, none of its hooks run until you approve this change too: on a terminal you are asked,
+    otherwise run `llxprt-hooks trust`. Agents can't run this command (see `trust --help`).
+
+    Exit status: 0 even if the hook was already disabled; 1 if no hook has this name, a file cannot be changed, or an
+    agent runs the command; 64 for wrong usage.
 
     \b
     Examples:

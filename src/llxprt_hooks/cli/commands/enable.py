@@ -23,10 +23,13 @@ from llxprt_hooks.settings.trust.status import TrustState, approved_by_environme
 def command(name: str, directory: str) -> int:
     """Enable a hook that `llxprt-hooks disable` disabled.
 
-    NAME is the hook's name or, if it has none, its command. It is removed from the list `hooksConfig.disabled` in every
-    settings file. Comments and formatting are kept. If you have approved the project, you have to approve this change
-    too: on a terminal you are asked, otherwise run `llxprt-hooks trust`. Agents can't run this command (see `trust
-    --help`).
+    NAME is the hook's name or, if it has none, its command. It is removed from the lists `hooksConfig.disabled` and
+    `hooks.disabled` in every settings file. Comments and formatting are kept. If you have approved the project, none of
+    its hooks run until you approve this change too: on a terminal you are asked, otherwise run `llxprt-hooks trust`.
+    Agents can't run this command (see `trust --help`).
+
+    Exit status: 0 even if the hook was already enabled; 1 if no hook has this name, a file cannot be changed, or an
+    agent runs the command; 64 for wrong usage.
 
     \b
     Examples:

@@ -82,6 +82,12 @@ def command(
     Recipes match the tools of LLxprt Code and Gemini CLI: write_file, replace, run_shell_command and so on. If your
     agent's tools have other names, --tools adds them to the matchers. Separate several with commas.
 
+    The command prints which tools the hooks run for, what to try next, and with which result. A hook that settings
+    disable stays disabled, with a notice that explains how to enable it. --user and -C exclude each other.
+
+    Exit status: 1 if a file exists and there is no terminal to ask on, or if a file cannot be written; 64 for a recipe
+    that does not exist, and for wrong usage.
+
     \b
     Examples:
       llxprt-hooks init                                    a first hook, and what to try next

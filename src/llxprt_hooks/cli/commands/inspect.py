@@ -59,6 +59,10 @@ def command(
 
     With --nats, it shows the audit trail of all agents instead of the local log.
 
+    The command prints the address, opens a browser if the machine has a display, and runs until Ctrl-C. Exit status:
+    130 after Ctrl-C; 1 if the port is in use, packages are missing, or another inspector already records; 64 for wrong
+    usage.
+
     \b
     Examples:
       llxprt-hooks inspect

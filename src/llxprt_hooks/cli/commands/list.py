@@ -40,9 +40,12 @@ COLUMNS = ("hook", "matcher", "source", "mode", "timeout", "state")
 def command(as_json: bool, directory: str) -> int:
     """List the hooks of a project by event, in the order of their priority.
 
-    For each hook, it shows the name, the matcher of its group, the settings level, whether its group runs in parallel
-    or sequentially, the timeout, and whether the hook is enabled, disabled or not approved. The next line is its
-    command. If one of the groups that match is sequential, all hooks of that event run one after another.
+    For each hook, it shows the name, the matcher of its group, the level that it comes from (project, user, system,
+    managed or an extension), whether its group runs in parallel or sequentially, the timeout, and its state, such as
+    enabled, disabled or not approved. The lines below it show its command, its description and settings such as
+    failClosed. If one of the groups that match is sequential, all hooks of that event run one after another.
+
+    Problems in the settings are on standard error. Exit status: 0 even if there are problems, 64 for wrong usage.
 
     \b
     Examples:

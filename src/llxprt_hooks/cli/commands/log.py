@@ -116,6 +116,9 @@ def command(
     ends. `llxprt-hooks log keygen FILE` makes a key: it prints the public key, and FILE is for
     `hooksConfig.audit.signingKey`.
 
+    Exit status: 0 even if no execution matches; 1 if no execution has that ID, if the server or the stream cannot be
+    read, or if `verify` found something; 64 for wrong usage; 130 after Ctrl-C.
+
     \b
     Examples:
       llxprt-hooks log --failed

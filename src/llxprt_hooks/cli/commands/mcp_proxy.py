@@ -128,8 +128,9 @@ def command(
     If hooks are configured that may not run, because they are not approved, have changed or cannot be read, the proxy
     does not start the server, unless you pass --allow-unguarded.
 
-    Exit status: that of the server. 127 if it is not found, 64 for wrong usage, 1 if configured hooks may not run or a
-    required hook is missing.
+    Exit status: that of the server; if a signal ended the server, the same signal ends the proxy. 126 or 127 if it
+    cannot be started, 64 for wrong usage, 1 if the proxy cannot listen, configured hooks may not run, or a required
+    hook is missing. With --http, 0 after a signal; with --upstream alone, 0 after a signal or when the client is gone.
 
     \b
     Examples:

@@ -103,8 +103,9 @@ def command(
     If hooks are configured that may not run, because they are not approved, have changed or cannot be read, the proxy
     does not start, unless you pass --allow-unguarded.
 
-    Exit status: that of the agent. 127 if it is not found, 64 for wrong usage, 1 if the proxy cannot listen, configured
-    hooks may not run, or a required hook is missing.
+    Exit status: that of the agent; if a signal ended the agent, the same signal ends the proxy. 126 or 127 if it cannot
+    be started, 64 for wrong usage, 1 if the proxy cannot listen, configured hooks may not run, or a required hook is
+    missing.
 
     \b
     Examples:

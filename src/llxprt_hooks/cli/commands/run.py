@@ -74,7 +74,8 @@ def command(
     keeps each conversation, including blocked calls, in ~/.llxprt/transcripts, which only you can read.
 
     Exit status: 0 if the agent answered, 2 if a hook refused the prompt or blocked a model call, 3 if a hook stopped
-    the agent, 1 if the model could not be called or a required hook is missing, 64 for wrong usage, 130 after Ctrl-C.
+    the agent, 1 if the model could not be called, settings cannot be read or a required hook is missing, 64 for wrong
+    usage, 130 after Ctrl-C.
 
     \b
     Examples:

@@ -64,6 +64,8 @@ def command(
     After SIGTERM or Ctrl-C, the worker finishes the requests it has received, and then exits. A second signal makes it
     exit immediately. After SIGHUP, it reads the settings again. If they are broken, it keeps the old hooks.
 
+    Exit status: 0 after SIGTERM or Ctrl-C; 130 after a second signal; 1 if the worker cannot start; 64 for wrong usage.
+
     \b
     Examples:
       llxprt-hooks serve --http 127.0.0.1:8787                       for agents on this machine

@@ -46,6 +46,9 @@ def command(dry_run: bool, show: bool, server: str | None, yes: bool, directory:
     itself can still approve. Any other program that may run commands as you can approve with --yes. If you have an
     agent of your own, set LLXPRT_AGENT=1 for the processes that it starts.
 
+    Exit status: 0 if approved, or if there is nothing to approve; 1 if you answered no, there was no terminal to ask
+    on, the project cannot be trusted, or an agent runs the command; 64 for wrong usage.
+
     \b
     Examples:
       llxprt-hooks trust --dry-run --show

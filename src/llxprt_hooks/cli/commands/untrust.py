@@ -18,6 +18,11 @@ from llxprt_hooks.settings.trust.status import TrustError, revoke_trust, trust_s
 def command(server: str | None, directory: str) -> int:
     """Withdraw the approval of a project's hooks: they no longer run.
 
+    With --mcp, withdraws the approval of what an MCP server offers, which is then withheld from clients.
+
+    Exit status: 0 even if nothing was approved; 1 if the approvals cannot be written, or an agent runs the command; 64
+    for wrong usage.
+
     \b
     Examples:
       llxprt-hooks untrust -C path/to/project
