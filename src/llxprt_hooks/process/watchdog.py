@@ -11,6 +11,7 @@ it. A forked process has a table and a shell of its own.
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import subprocess
@@ -107,7 +108,7 @@ class _Watchdog:
     def _make_table(self) -> mmap.mmap:
         with self._lock:
             if self._table is None:
-                fd = _anonymous_file()
+                fd = _above_streams(_anonymous_file())
                 os.truncate(fd, _SLOTS * _WIDTH)
                 table = mmap.mmap(fd, _SLOTS * _WIDTH)
                 table[:] = _UNUSED * _SLOTS
@@ -119,7 +120,8 @@ class _Watchdog:
         reader = -1
         try:
             with no_fork:  # which would keep the pipe open after this process has ended
-                reader, self._pipe_fd = os.pipe()
+                reader, writer = os.pipe()
+                self._pipe_fd = _above_streams(writer)
                 shell = subprocess.Popen(
                     ["/bin/sh", "-c", _SCRIPT],
                     stdin=reader,
@@ -145,6 +147,16 @@ def _anonymous_file() -> int:
         return os.memfd_create("llxprt-hooks")
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
+
+
+def _above_streams(fd: int) -> int:
+    """Move a descriptor that is kept: a daemon replaces its closed standard streams, and it may have their numbers."""
+    if fd > 2:
+        return fd
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(fd)
 
 
 def _clock_ticks() -> int:

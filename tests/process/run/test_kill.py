@@ -44,8 +44,26 @@ from threading import Thread
 Thread(target=lambda: (time.sleep(0.5), os.fork() or time.sleep(1000)), daemon=True).start()
 """
 
+DAEMON = """
+import threading
+kept = [os.dup(0), os.dup(1)]
+os.close(0)
+os.close(1)
+asyncio.run(run_process(["true"], stdin=b"", env=os.environ, cwd="/", timeout=60))
+watchdog.start()
+while any(each.name == "start the watchdog" for each in threading.enumerate()):
+    pass
+for fd, copy in enumerate(kept):
+    os.dup2(copy, fd)
+    os.close(copy)
+"""
 
-@pytest.mark.parametrize("before", ["", UVLOOP, FORKED], ids=["asyncio", "uvloop", "a forked child lives on"])
+
+@pytest.mark.parametrize(
+    "before",
+    ["", UVLOOP, FORKED, DAEMON],
+    ids=["asyncio", "uvloop", "a forked child lives on", "its streams were closed and opened again"],
+)
 def test_kill_leaves_no_program_and_no_shell(tmp_path: Path, before: str) -> None:
     started = parent(tmp_path, before=before)
     pids = pids_in(tmp_path / "pids", 4)
