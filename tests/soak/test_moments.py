@@ -70,7 +70,7 @@ def test_without_descriptors_a_hook_fails_open_with_a_clear_record(tmp_path: Pat
 @pytest.mark.requirement("HOOK-110")
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit counts differently elsewhere")
 def test_without_processes_a_hook_fails_open_with_a_clear_record() -> None:
-    as_nobody = "os.geteuid() == 0 and os.setuid(54323)"  # the limit does not bind root
+    as_nobody = "os.geteuid() == 0 and os.setuid(100_000 + os.getpid())"  # the limit does not bind root
 
     result = in_a_process_with(f"{as_nobody}; resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))", Path("/"))
 

@@ -182,7 +182,7 @@ async def main():
             pass
     else:
         if os.getuid() == 0:
-            os.setuid(64321)  # root has no limit
+            os.setuid(100_000 + os.getpid())  # root has no limit, and this user no other process
         resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
     await calls()
 

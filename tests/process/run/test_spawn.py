@@ -255,7 +255,7 @@ async def main():
 outcomes = set()
 with asyncio.Runner() as runner:
     runner.run(asyncio.sleep(0))
-    os.setuid(54322)
+    os.setuid(100_000 + os.getpid())  # a user without any other process
     runner.run(main())
 print(*sorted(outcomes), sep="\\n")
 """,
