@@ -13,7 +13,7 @@ from llxprt_hooks.process.errors import SpawnError, explain
 from llxprt_hooks.process.exit_watch import ExitWatch, abandon, kill_and_reap, reap_abandoned, watch_exit
 from llxprt_hooks.process.forks import no_fork
 from llxprt_hooks.process.pipes import Drain, Feed
-from llxprt_hooks.process.start import start_program
+from llxprt_hooks.process.start import Program, start_program
 from llxprt_hooks.process.watchdog import watchdog
 
 if TYPE_CHECKING:
@@ -133,7 +133,8 @@ def spawn(
             held = stdin is not None and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
             if held:
                 argv, executable = (*_HELD, executable or argv[0], *argv[1:]), _HELD[0]
-            start_program(argv, executable or argv[0], (their_stdin, their_stdout, their_stderr), env, cwd, started)
+            streams = their_stdin, their_stdout, their_stderr
+            start_program(Program(argv, executable or argv[0], streams, env, cwd), started)
             listed = watchdog.add(started[0])
             if held:
                 watch = watch_exit(started[0])

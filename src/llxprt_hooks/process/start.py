@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import starmap
+from typing import NamedTuple
 
 from llxprt_hooks.process.shell.environment import Environment, encoded_entries
 
@@ -20,38 +21,34 @@ except (ImportError, AttributeError):  # it is not public
     _fork_exec = None
 
 
-def start_program(
-    argv: Sequence[str],
-    executable: str,
-    streams: tuple[int, int, int],
-    env: Mapping[str, str],
-    cwd: str,
-    started: list[int],
-    *passed: int,
-) -> None:
+class Program(NamedTuple):
+    """What is started, on which descriptors. Those that are ``passed`` keep their numbers."""
+
+    argv: Sequence[str]
+    executable: str
+    streams: tuple[int, int, int]
+    env: Mapping[str, str]
+    cwd: str
+    passed: tuple[int, ...] = ()
+
+
+def start_program(program: Program, started: list[int]) -> None:
     """Start a program. The caller reaps it.
 
-    The pid is appended to ``started``, so that the caller can kill the process whatever is raised afterwards. The
-    descriptors ``passed`` keep their numbers. Raises OSError or ValueError if the program cannot be started. The
-    ``filename`` of an OSError is ``cwd`` if that is the problem, otherwise the executable.
+    The pid is appended to ``started``, so that the caller can kill the process whatever is raised afterwards. Raises
+    OSError or ValueError if the program cannot be started. The ``filename`` of an OSError is ``cwd`` if that is the
+    problem, otherwise the executable.
     """
-    if not _start_directly(argv, executable, streams, env, cwd, started, *passed):
-        _Process(argv, executable, streams, env, cwd, started, *passed)
+    if not _start_directly(program, started):
+        _Process(program, started)
 
 
-def _start_directly(
-    argv: Sequence[str],
-    executable: str,
-    streams: tuple[int, int, int],
-    env: Mapping[str, str],
-    cwd: str,
-    started: list[int],
-    *passed: int,
-) -> bool:
+def _start_directly(program: Program, started: list[int]) -> bool:
     """Start a program as `subprocess` does, without what Popen works out before that (D-51).
 
     Returns False if nothing runs, for whatever reason: then Popen tries, and raises the right error.
     """
+    argv, executable, (stdin, stdout, stderr), env, cwd, passed = program
     if _fork_exec is None or "/" not in executable:
         return False
     count = len(started)
@@ -63,7 +60,6 @@ def _start_directly(
             try:
                 if writer < 3:  # it would become one of the program's streams
                     return False
-                stdin, stdout, stderr = streams
                 arguments = (
                     *(tuple(argv), (os.fsencode(executable),), True, tuple(sorted((*passed, writer))), cwd, entries),
                     *(stdin, -1, -1, stdout, -1, stderr, reader, writer, True, True, -1, None, None, None, -1, None),
@@ -93,28 +89,19 @@ _USE_VFORK = (True,) if sys.version_info < (3, 14) else ()
 class _Process(subprocess.Popen[bytes]):
     """The same with the documented interface. It reaps only what it could not start."""
 
-    def __init__(
-        self,
-        argv: Sequence[str],
-        executable: str,
-        streams: tuple[int, int, int],
-        env: Mapping[str, str],
-        cwd: str,
-        started: list[int],
-        *passed: int,
-    ) -> None:
-        stdin, stdout, stderr = streams
+    def __init__(self, program: Program, started: list[int]) -> None:
+        stdin, stdout, stderr = program.streams
         try:
             super().__init__(
-                argv,
-                executable=executable,
+                program.argv,
+                executable=program.executable,
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
-                env=env,
-                cwd=cwd,
+                env=program.env,
+                cwd=program.cwd,
                 start_new_session=True,
-                pass_fds=passed,
+                pass_fds=program.passed,
             )
         except (OSError, ValueError):  # Popen has reaped the process, if there was one
             raise

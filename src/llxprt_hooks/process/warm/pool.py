@@ -25,7 +25,7 @@ from llxprt_hooks.process.exit_watch import is_ready, is_running
 from llxprt_hooks.process.forks import no_fork
 from llxprt_hooks.process.group import POLL_MIN, signal_group
 from llxprt_hooks.process.pipes import Drain, Feed
-from llxprt_hooks.process.start import start_program
+from llxprt_hooks.process.start import Program, start_program
 from llxprt_hooks.process.warm.zygote import LENGTH, LISTED, REASONS, STALE, STATUS
 from llxprt_hooks.process.watchdog import watchdog
 
@@ -250,7 +250,9 @@ class _Zygote:
                     stack.callback(os.close, fd)
             number = theirs.fileno()
             argv = (start.argv[0], *start.flags, "./zygote.py", str(number), str(os.getpid()), str(time.time_ns()))
-            start_program(argv, start.executable, (streams[0], streams[1], streams[2]), env, _FOLDER, started, number)
+            stdin, stdout, stderr = streams
+            program = Program(argv, start.executable, (stdin, stdout, stderr), env, _FOLDER, (number,))
+            start_program(program, started)
             on_error.pop_all()
         self.control = ours
         self.pid = started[0]
