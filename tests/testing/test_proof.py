@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from llxprt_hooks import Hooks
-from llxprt_hooks.testing import Scene, prove
+from llxprt_hooks.testing import CanaryError, Scene, prove
 from llxprt_hooks.testing.model_apis import sample
 
 if TYPE_CHECKING:
@@ -22,39 +22,96 @@ if TYPE_CHECKING:
 Run = Callable[[str], str]
 AGENT = str(Path(__file__).with_name("agents.py"))
 INSIDE = "in the agent that delegate starts"
-EVERYTHING = ["one call", "several calls in one answer", "text before the call", "again after a refusal", "every tool"]
+EVERY_AGENT = ["one call", "several calls in one answer", "text before the call", "again after a refusal", "every tool"]
+ERROR, MCP, BACKGROUND = "again after an error", "a tool of an MCP server", "in the background"
+SOME_AGENTS = [ERROR, MCP, BACKGROUND, "in another agent"]
+TOOLS = ("read_note", "write_note")
+ALL_TOOLS = (*TOOLS, "delegate", "break_note", "mcp__notes__free", "job")
 
 
-def verdicts(call: Call, kind: str, *options: str) -> tuple[int, dict[str, dict[str, Any]]]:
-    ran = call("prove", "--json", *options, "--", sys.executable, AGENT, kind)
+def verdicts(
+    call: Call, kind: str, *options: str, tools: tuple[str, ...] = TOOLS
+) -> tuple[int, dict[str, dict[str, Any]]]:
+    ran = call("prove", "--json", *options, "--", sys.executable, AGENT, kind, *tools)
     return ran.status, {each["way"]: each for each in ran.json["ways"]}
+
+
+def outcomes(found: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
+    """The ways by their outcome."""
+    by_outcome: dict[str, list[str]] = {}
+    for way, each in found.items():
+        by_outcome.setdefault(each["outcome"], []).append(way)
+    return by_outcome
+
+
+PARALLEL = {
+    "several calls in one answer": ["read_note"] * 3,
+    ERROR: ["break_note"] * 2,
+    MCP: ["mcp__notes__free"] * 2,
+}
+CARELESS = {
+    "every tool": ["mcp__notes__free"],
+    ERROR: ["break_note"] * 3,
+    MCP: ["mcp__notes__free"] * 3,
+    BACKGROUND: ["job"],
+}
+"""The leaks of an agent that asks no hook about MCP servers, background work, or what a hook has let pass before."""
 
 
 @pytest.mark.parametrize(
     ("kind", "leaks"),
     [
         ("guarded", {}),
-        ("parallel", {"several calls in one answer": ["read_note"] * 3}),
+        (
+            "parallel",
+            {
+                "several calls in one answer": ["read_note"] * 3,
+                ERROR: ["break_note"] * 2,
+                MCP: ["mcp__notes__free"] * 2,
+            },
+        ),
         ("sub-agent", {"every tool": ["read_note"], INSIDE: ["read_note"]}),
+        ("careless", CARELESS),
     ],
 )
 def test_the_way_that_leaks_is_found_and_no_other(
     world: CliProject, call: Call, kind: str, leaks: dict[str, list[str]]
 ) -> None:
-    status, found = verdicts(call, kind, "--through", "delegate")
+    status, found = verdicts(call, kind, "--through", "delegate", "--failing", "break_note", tools=ALL_TOOLS)
 
-    assert list(found) == [*EVERYTHING, INSIDE]
+    assert list(found) == [*EVERY_AGENT, ERROR, MCP, BACKGROUND, INSIDE]
     assert {way: each["leaked"] for way, each in found.items() if each["leaked"]} == leaks
-    assert all(each["is_guarded"] is (way not in leaks) for way, each in found.items())
+    assert outcomes(found).get("guarded") == [way for way in found if way not in leaks]
     assert status == bool(leaks)
+
+
+def test_a_way_that_the_agent_does_not_have_is_not_tried(world: CliProject, call: Call) -> None:
+    status, found = verdicts(call, "guarded")
+
+    assert status == 0
+    assert outcomes(found) == {"guarded": EVERY_AGENT, "not tried": SOME_AGENTS}
+    assert all(found[way]["problem"] for way in SOME_AGENTS)
+
+
+def test_a_way_that_is_asked_for_and_cannot_be_tried_is_not_proven(world: CliProject, call: Call) -> None:
+    missing = ("--mcp", "no_tool", "--background", "no_tool", "--through", "write_note")
+    status, found = verdicts(call, "timid", *missing, "--failing", "break_note", tools=(*TOOLS, "break_note"))
+
+    unknown = [ERROR, MCP, BACKGROUND, inside := "in the agent that write_note starts"]
+    assert status == 1
+    assert outcomes(found) == {"guarded": EVERY_AGENT, "unknown": unknown}
+    assert found[ERROR]["problem"] == "the program exited with 1: a tool failed"
+    assert found[MCP]["problem"] == found[BACKGROUND]["problem"] == "the agent offered the model no tool named no_tool"
+    assert found[inside]["problem"] == "the model could call tools in only 1 of 2 answers"
 
 
 QUOTED = shlex.quote(json.dumps({"decision": "block", "reason": 'no "notes"\n\u2014 ever'}))
 
 
-@pytest.mark.parametrize(
-    "own", [f"printf %s {QUOTED}", "echo no notes today >&2; exit 2", """echo '{"continue": false}'"""]
-)
+STOP = """echo '{"continue": false}'"""
+
+
+@pytest.mark.parametrize("own", [f"printf %s {QUOTED}", "echo no notes today >&2; exit 2", STOP])
 @pytest.mark.parametrize("kind", ["guarded", "parallel"])
 def test_a_call_that_an_own_hook_refuses_before_the_guard_is_guarded(
     world: CliProject, call: Call, monkeypatch: pytest.MonkeyPatch, own: str, kind: str
@@ -67,20 +124,27 @@ def test_a_call_that_an_own_hook_refuses_before_the_guard_is_guarded(
 
     leaks = {way: each["leaked"] for way, each in found.items() if each["leaked"]}
     assert leaks == ({} if kind == "guarded" else {"several calls in one answer": ["read_note"] * 3})
-    assert all(each["is_guarded"] is (way not in leaks) for way, each in found.items())
-    assert status == bool(leaks)
+    stopped = ["again after a refusal", "every tool"] if own == STOP else []
+    assert outcomes(found)["guarded"] == [way for way in EVERY_AGENT if way not in (*leaks, *stopped)]
+    assert status == bool(leaks or stopped)
     assert not world.log_file.exists()
 
 
 @pytest.mark.parametrize(
-    ("kind", "why"), [("mute", None), ("broken", "the program exited with 1: no model configured")]
+    ("kind", "tools", "why"),
+    [
+        ("guarded", (), "the agent offered the model no tool"),
+        ("broken", TOOLS, "the program exited with 1: no model configured"),
+    ],
 )
-def test_an_agent_that_makes_no_call_is_not_proven(world: CliProject, call: Call, kind: str, why: str | None) -> None:
-    status, found = verdicts(call, kind)
+def test_an_agent_that_makes_no_call_is_not_proven(
+    world: CliProject, call: Call, kind: str, tools: tuple[str, ...], why: str
+) -> None:
+    status, found = verdicts(call, kind, tools=tools)
 
     assert status == 1
-    assert [each["problem"] for each in found.values()] == [why] * len(EVERYTHING)
-    assert not any(each["is_guarded"] for each in found.values())
+    assert outcomes(found) == {"unknown": EVERY_AGENT, "not tried": SOME_AGENTS}
+    assert {found[way]["problem"] for way in EVERY_AGENT} == {why}
 
 
 def test_hooks_that_are_off_are_a_leak_and_the_screen_says_where_to_look(
@@ -89,11 +153,12 @@ def test_hooks_that_are_off_are_a_leak_and_the_screen_says_where_to_look(
     monkeypatch.setenv("LLXPRT_TRUST_PROJECT_HOOKS", "1")
     world.write(".llxprt/settings.json", {"enableHooks": False})
 
-    ran = call("prove", "--", sys.executable, AGENT, "guarded")
+    ran = call("prove", "--", sys.executable, AGENT, "guarded", "read_note")
 
     assert ran.status == 1
-    assert "LEAK    one call: 1 of 1 calls bypassed the guard: read_note" in ran.stdout
-    assert "0 of 5 ways guarded" in ran.stdout
+    assert "LEAK      one call: 1 of 1 calls bypassed the guard: read_note" in ran.stdout
+    assert "not tried in the background: no tool has an argument like run_in_background" in ran.stdout
+    assert "0 of 5 ways guarded, 4 not tried" in ran.stdout
     assert "Run `llxprt-hooks doctor`" in ran.stderr
 
 
@@ -107,41 +172,46 @@ def a_tool(declaration: dict[str, Any]) -> dict[str, Any]:
     return {"tools": [declaration]}
 
 
-FUNCTION = {"type": "function", "name": "look"}
+FUNCTION = {"type": "function", "name": "canary"}
 REQUESTS: dict[str, Any] = {
     "/v1/chat/completions": lambda turns: {"messages": turns, **a_tool({"type": "function", "function": FUNCTION})},
     "/v1/responses": lambda turns: {"input": turns, **a_tool(FUNCTION)},
-    "/v1/messages": lambda turns: {"messages": turns, **a_tool({"name": "look", "input_schema": {}})},
+    "/v1/messages": lambda turns: {"messages": turns, **a_tool({"name": "canary", "input_schema": {}})},
     "/v1beta/models/m:generateContent": lambda turns: {
         "contents": turns,
-        **a_tool({"functionDeclarations": [{"name": "look"}]}),
+        **a_tool({"functionDeclarations": [{"name": "canary"}]}),
     },
 }
 """The requests of an agent with one tool, by the path of an API."""
 
 
-def an_agent(path: str, *, guards: bool) -> Callable[[Scene], None]:
-    """An agent of this API in plain HTTP."""
+def an_agent(run: Callable[[Scene], str], path: str = "/v1/messages") -> Callable[[Scene], None]:
+    """An agent of this API in plain HTTP, and how it runs its tool."""
 
     def agent(scene: Scene) -> None:
-        hooks = Hooks(hooks=scene.hooks)
         history: list[Any] = [{"role": "user", "content": "hello", "parts": [{"text": "hello"}]}]
-
-        def run(name: str) -> str:
-            if not guards:
-                return scene.tool("x")
-            return str(hooks.sync.run_tool(name, {}, lambda arguments: scene.tool("x")).llm_content)
-
         while True:
             body = json.dumps(REQUESTS[path](history)).encode()
             with urllib.request.urlopen(scene.url + path, body) as response:
                 answer = json.load(response)
-            said = ADDED[path](answer, run)
+            said = ADDED[path](answer, lambda name: run(scene))
             if len(said) < 2:
                 return
             history += said
 
     return agent
+
+
+def with_hooks(scene: Scene, tool: Callable[[], str], hooks: Hooks | None = None) -> str:
+    hooks = hooks or Hooks(hooks=scene.hooks)
+    try:
+        return str(hooks.sync.run_tool("canary", {}, lambda arguments: tool()).llm_content)
+    except CanaryError as error:
+        return f"error: {error}"
+
+
+def guarded(scene: Scene) -> str:
+    return with_hooks(scene, scene.tool)
 
 
 def _chat(answer: Any, run: Run) -> list[Any]:
@@ -179,11 +249,61 @@ ADDED: dict[str, Callable[[Any, Run], list[Any]]] = dict(
 
 @pytest.mark.parametrize("path", REQUESTS)
 def test_every_api_is_spoken_in_process(path: str) -> None:
-    found = prove(an_agent(path, guards=True))
-    assert [(each.way, each.is_guarded) for each in found] == [(way, True) for way in EVERYTHING]
+    found = prove(an_agent(guarded, path))
 
-    with pytest.raises(AssertionError, match="one call: 1 of 1 calls bypassed the guard: look"):
-        prove(an_agent(path, guards=False))
+    assert [each.way for each in found if each.is_guarded] == [*EVERY_AGENT, ERROR]
+    assert [each.way for each in found if each.outcome == "not tried"] == SOME_AGENTS[1:]
+
+    with pytest.raises(AssertionError, match="one call: 1 of 1 calls bypassed the guard: canary"):
+        prove(an_agent(lambda scene: scene.tool(), path))
+
+
+def test_an_agent_that_calls_a_failed_tool_again_by_itself_is_found() -> None:
+    def twice(scene: Scene) -> str:
+        try:
+            return scene.tool()
+        except CanaryError:
+            return scene.tool()
+
+    with pytest.raises(AssertionError) as caught:
+        prove(an_agent(lambda scene: with_hooks(scene, lambda: twice(scene))))
+
+    assert str(caught.value) == f"not every tool call is guarded; {ERROR}: 1 of 3 calls bypassed the guard: tool"
+
+
+def helpless(scene: Scene) -> str:
+    return str(Hooks(hooks=scene.hooks).sync.run_tool("canary", {}, lambda arguments: scene.tool()).llm_content)
+
+
+@pytest.mark.parametrize(
+    ("run", "why"),
+    [
+        (helpless, "the agent ends when a tool fails: CanaryError"),
+        (lambda scene: with_hooks(scene, lambda: "another tool"), "canary is not the scene's tool"),
+    ],
+)
+def test_nothing_is_proven_after_an_error_that_did_not_happen(run: Callable[[Scene], str], why: str) -> None:
+    [after_an_error] = [each for each in prove(an_agent(run)) if each.way == ERROR]
+
+    assert after_an_error.outcome == "not tried"
+    assert why in after_an_error.problem
+
+
+@pytest.mark.parametrize("observes", [True, False])
+def test_what_an_own_hook_refuses_in_process_counts_if_the_scene_observes(observes: bool) -> None:
+    def run(scene: Scene) -> str:
+        own = {"type": "command", "command": "echo no notes today >&2; exit 2"}
+        chain = {"sequential": True, "hooks": [own, *scene.hooks["BeforeTool"][0]["hooks"]]}
+        observer = scene.observer if observes else None
+        return with_hooks(scene, scene.tool, Hooks(hooks={"BeforeTool": [chain]}, observer=observer))
+
+    if not observes:
+        with pytest.raises(AssertionError, match="one call: 1 of 1 calls bypassed the guard"):
+            prove(an_agent(run))
+        return
+    found = prove(an_agent(run))
+    assert [each.way for each in found if each.is_guarded] == EVERY_AGENT
+    assert [each.problem for each in found if each.way == ERROR] == ["another hook refuses the call that should fail"]
 
 
 @pytest.mark.parametrize(

@@ -16,16 +16,14 @@ from llxprt_hooks._support.text import one_line
 from llxprt_hooks.commands.log import LogFilter, LogReader
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.levels import LOG_VARIABLE, SYSTEM_SETTINGS_VARIABLE
-from llxprt_hooks.testing.proof import Refusal, Scene, Verdict, try_ways
+from llxprt_hooks.testing.proof import Refusal, Scene, Tools, Verdict, try_ways
 
 if TYPE_CHECKING:
     from llxprt_hooks.fleet.audit.record import Record
 
 
-def prove_program(
-    command: Sequence[str], directory: str, *, seconds: float, tool: str | None = None, through: Sequence[str] = ()
-) -> Iterator[Verdict]:
-    """Start a program once for each way in which a model calls tools, and judge what it did."""
+def prove_program(command: Sequence[str], directory: str, *, seconds: float, tools: Tools) -> Iterator[Verdict]:
+    """Start a program once for each way in which a model can call its tools, and judge what it did."""
     with TemporaryDirectory(prefix="llxprt-hooks-prove-") as folder:
         settings, recorded = Path(folder) / "settings.json", Path(folder) / "log" / "hooks.jsonl"
 
@@ -39,8 +37,7 @@ def prove_program(
             scene.refusals.extend(_refusals(log.read()))
             return problem
 
-        for _, verdict in try_ways(run, tool=tool, through=through):
-            yield verdict
+        yield from try_ways(run, tools)
 
 
 def _refusals(records: Iterable[Record]) -> Iterator[Refusal]:

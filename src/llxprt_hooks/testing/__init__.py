@@ -4,7 +4,7 @@
 tests a translator against the common contract.
 """
 
-from llxprt_hooks.testing.proof import Scene, Verdict, prove
+from llxprt_hooks.testing.proof import CanaryError, Outcome, Scene, Verdict, prove
 from llxprt_hooks.testing.translators import Sample, check_translator
 
-__all__ = ["Sample", "Scene", "Verdict", "check_translator", "prove"]
+__all__ = ["CanaryError", "Outcome", "Sample", "Scene", "Verdict", "check_translator", "prove"]

@@ -192,11 +192,13 @@ def _gemini_turns(request: Json) -> int:
     return len({id(content) for content, _ in _parts(request, "functionCall", "function_call")})
 
 
+_STREAMING: Final = ":streamGenerateContent"
+
 APIS: Final = (
     Api(("/chat/completions",), _chat_tools, _chat_results, _chat_answer, _chat_turns, "openai-chat"),
     Api(("/responses",), _responses_tools, _responses_results, _responses_answer, _responses_turns, "openai-responses"),
     Api(("/messages",), _messages_tools, _messages_results, _messages_answer, _messages_turns, "anthropic-messages"),
-    Api((":generateContent", ":streamGenerateContent"), _gemini_tools, _gemini_results, _gemini_answer, _gemini_turns),
+    Api((":generateContent", _STREAMING), _gemini_tools, _gemini_results, _gemini_answer, _gemini_turns),
 )
 
 
@@ -205,17 +207,35 @@ def api_of(path: str) -> Api | None:
     return next((api for api in APIS if path.endswith(tuple(api.endings))), None)
 
 
+def continued(request: Json) -> str:
+    """The id of the answer after which a request goes on, if the API keeps the conversation."""
+    thread = request.get("thread")
+    known = thread.get("previous_message_id") if isinstance(thread, dict) else request.get("previous_response_id")
+    return str(known)
+
+
+def is_streamed(path: str, request: Json) -> bool:
+    """Whether the agent wants the answer as a stream."""
+    return path.endswith(_STREAMING) or bool(request.get("stream"))
+
+
 def written(api: Api, path: str, request: Json, response: Json) -> tuple[str, bytes]:
     """An answer as the API sends it: its content type, and its body."""
     if api.translator is None:
         body = json.dumps(response).encode()
-        streamed = path.endswith(":streamGenerateContent")
+        streamed = path.endswith(_STREAMING)
         return ("text/event-stream", b"data: " + body + b"\r\n\r\n") if streamed else ("application/json", body)
     translator = resolve_translator(api.translator)
     whole = {**(translator.blank_response(request) or {}), **response}
     if request.get("stream") and translator.wire is not None:
         return "text/event-stream", b"".join(translator.wire.write(whole, request))
     return "application/json", json.dumps(whole).encode()
+
+
+def arguments(schema: Any) -> Json:
+    """Arguments for a tool with this JSON Schema."""
+    value = sample(schema)
+    return value if isinstance(value, dict) else {}
 
 
 def sample(schema: Any) -> Any:

@@ -10,20 +10,45 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any, NamedTuple
 
-from llxprt_hooks.testing.model_apis import Call, Json, api_of, sample, written
+from llxprt_hooks.testing.model_apis import Call, Json, api_of, arguments, continued, is_streamed, written
 
-Step = Callable[[int, Sequence[str]], Sequence[str]]
-"""The tools that the model calls next, given how often it has called any, and which tools it is offered."""
+
+class Moment(NamedTuple):
+    """Where a conversation is when the model answers."""
+
+    turn: int
+    """How often the model has called tools in it."""
+    offered: Sequence[str]
+    """The tools that it may call."""
+    called: Sequence[str]
+    """The tools that it has called so far, in all conversations of the dialogue."""
+
+
+Step = Callable[[Moment], Sequence[str]]
+"""The tools that the model calls next."""
+
+
+class Request(NamedTuple):
+    """What the agent asked the model."""
+
+    body: str
+    is_streamed: bool
 
 
 class Dialogue(NamedTuple):
     """What a model and an agent said to each other."""
 
-    calls: list[Call]
+    turns: list[list[Call]]
+    """The calls in each answer that has any."""
     results: dict[str, str]
     """What the agent sent back, by the id of the call."""
-    requests: list[str]
-    """The bodies of its requests."""
+    requests: list[Request]
+    offered: Json
+    """The tools that it offered, each with the JSON Schema of its arguments."""
+
+    @property
+    def calls(self) -> list[Call]:
+        return [call for calls in self.turns for call in calls]
 
 
 class ScriptedModel:
@@ -57,14 +82,16 @@ class ScriptedModel:
         self.url = f"http://127.0.0.1:{self._http.server_port}"
         self._lock = threading.Lock()
         self._numbers = count(1)
-        self.play(lambda step, tools: ())
+        self.play(lambda moment: ())
 
-    def play(self, step: Step, *, text: str = "") -> Dialogue:
-        """Begin a new dialogue, in which the model follows a script, with a text before each call."""
+    def play(self, step: Step, *, text: str = "", arguments: Json | None = None) -> Dialogue:
+        """Begin a new dialogue, in which the model follows a script, with a text before each call and these arguments
+        in it, beside those that it must have."""
         with self._lock:
-            self._step, self._text = step, text
-            self._turns: dict[str, int] = {}
-            self._dialogue = Dialogue([], {}, [])
+            self._step, self._text, self._arguments = step, text, arguments or {}
+            self._known: dict[str, tuple[int, Json]] = {}
+            """By the id of an answer, for requests that continue there: its turn, and the tools that were offered."""
+            self._dialogue = Dialogue([], {}, [], {})
             return self._dialogue
 
     @contextmanager
@@ -88,17 +115,20 @@ class ScriptedModel:
             return "application/json", b'{"object": "list", "data": [], "input_tokens": 1, "totalTokens": 1}'
         with self._lock:
             dialogue = self._dialogue
-            dialogue.requests.append(body.decode("utf-8", "replace"))
+            dialogue.requests.append(Request(body.decode("utf-8", "replace"), is_streamed(path, request)))
             dialogue.results.update({result.id: result.text for result in api.results(request)})
-            turn = self._turns.get(str(request.get("previous_response_id")), 0) + api.turns(request)
-            schemas = dict(api.tools(request))
+            turn, schemas = self._known.get(continued(request), (0, {}))
+            turn, schemas = turn + api.turns(request), dict(api.tools(request)) or schemas
+            dialogue.offered.update(schemas)
+            moment = Moment(turn, list(schemas), [call.name for call in dialogue.calls])
             calls = [
-                Call(f"call_{next(self._numbers)}", name, sample(schemas[name]))
-                for name in self._step(turn, list(schemas))
+                Call(f"call_{next(self._numbers)}", name, {**arguments(schemas[name]), **self._arguments})
+                for name in self._step(moment)
                 if name in schemas
             ]
-            dialogue.calls.extend(calls)
+            if calls:
+                dialogue.turns.append(calls)
             response = api.answer(self._text if calls else "done", calls)
             response["id"] = f"resp_{next(self._numbers)}"
-            self._turns[response["id"]] = turn + bool(calls)
+            self._known[response["id"]] = turn + bool(calls), schemas
         return written(api, path, request, response)

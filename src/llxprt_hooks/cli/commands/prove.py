@@ -11,9 +11,12 @@ from llxprt_hooks._support.text import one_line, plural
 from llxprt_hooks.cli.options import directory_option, json_option
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.prove import prove_program
+from llxprt_hooks.testing.proof import Outcome, Tools
 
 if TYPE_CHECKING:
     from llxprt_hooks.testing.proof import Verdict
+
+_STYLES = {Outcome.GUARDED: "green", Outcome.LEAK: "red bold", Outcome.UNKNOWN: "yellow bold", Outcome.NOT_TRIED: "dim"}
 
 _NOTHING_GUARDED = (
     "No call is guarded. Does the program read settings, with `Hooks.load` or an integration's `load`, and are hooks "
@@ -25,13 +28,24 @@ _NOTHING_GUARDED = (
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="PROGRAM...")
 @click.option("--tool", metavar="NAME", help="The tool that the model calls.")
 @click.option("--through", multiple=True, metavar="TOOL", help="A tool that starts another agent.")
+@click.option("--mcp", metavar="TOOL", help="A tool of an MCP server, if none is named mcp__….")
+@click.option("--background", metavar="TOOL", help="A tool that returns before its work is done.")
+@click.option("--failing", metavar="TOOL", help="A tool that fails. The guard lets its first call pass.")
 @click.option(
     "--timeout", default=60.0, show_default=True, type=click.FloatRange(min=1), metavar="SECONDS", help="For each run."
 )
 @json_option
 @directory_option
 def command(
-    program: tuple[str, ...], tool: str | None, through: tuple[str, ...], timeout: float, as_json: bool, directory: str
+    program: tuple[str, ...],
+    tool: str | None,
+    through: tuple[str, ...],
+    mcp: str | None,
+    background: str | None,
+    failing: str | None,
+    timeout: float,
+    as_json: bool,
+    directory: str,
 ) -> int:
     """Show which tool calls of an agent hooks guard, and which ones bypass them.
 
@@ -44,6 +58,7 @@ def command(
     tool once, with arguments such as "canary". Run it where that does no harm.
 
     The guard lets tools that start another agent pass if you name them with --through. Then the calls inside are tried.
+    A way for which your agent has no tool, or for which you have not named it, is reported as not tried.
 
     Exit status: 0 if every call is guarded; 1 if any is not, or if that could not be found out; 64 for wrong usage.
 
@@ -54,13 +69,15 @@ def command(
     """
     verdicts: list[Verdict] = []
     console = stdout_console()
-    for verdict in prove_program(program, directory, seconds=timeout, tool=tool, through=through):
+    tools = Tools(tool, through, mcp, background, failing)
+    for verdict in prove_program(program, directory, seconds=timeout, tools=tools):
         verdicts.append(verdict)
         if not as_json:
-            word, style = ("guarded", "green") if verdict.is_guarded else ("LEAK", "red bold")
-            word, style = ("unknown", "yellow bold") if not (verdict.is_guarded or verdict.leaked) else (word, style)
-            print_wrapped(console, (f"{word:<8}", style), one_line(str(verdict)))
-    proven = all(verdict.is_guarded for verdict in verdicts)
+            outcome = verdict.outcome
+            word = outcome.value.upper() if outcome is Outcome.LEAK else outcome.value
+            said = f"{verdict.way}: {verdict.problem}" if outcome is Outcome.NOT_TRIED else str(verdict)
+            print_wrapped(console, (f"{word:<10}", _STYLES[outcome]), one_line(said))
+    proven = all(verdict.outcome in (Outcome.GUARDED, Outcome.NOT_TRIED) for verdict in verdicts)
     if as_json:
         print_json({"guarded": proven, "ways": [verdict.to_dict() for verdict in verdicts]})
     else:
@@ -71,9 +88,11 @@ def command(
 def _print_summary(verdicts: list[Verdict]) -> None:
     console = stdout_console()
     guarded, asked = sum(verdict.is_guarded for verdict in verdicts), sum(verdict.model_calls for verdict in verdicts)
-    seen = sum(verdict.seen_model_calls for verdict in verdicts)
+    seen, streamed = (sum(verdict.seen_model_calls for verdict in verdicts), sum(each.streamed for each in verdicts))
+    missing = sum(verdict.outcome is Outcome.NOT_TRIED for verdict in verdicts)
+    rest = f", {missing} not tried" if missing else ""
     print_line(console)
-    print_line(console, (f"{guarded} of {len(verdicts)} ways guarded", "bold"))
-    print_line(console, f"hooks saw {seen} of {asked} {plural(asked, 'model call')}")
+    print_line(console, (f"{guarded} of {len(verdicts) - missing} ways guarded{rest}", "bold"))
+    print_line(console, f"hooks saw {seen} of {asked} {plural(asked, 'model call')}, {streamed} of them streamed")
     if any(verdict.leaked for verdict in verdicts) and not any(verdict.guarded for verdict in verdicts):
         print_wrapped(stderr_console(), (_NOTHING_GUARDED, "yellow"))
