@@ -86,8 +86,8 @@ class Field:
 
 def line_up(scene: Scene, *, with_peer: bool = True) -> Field:
     """Build, install and start the contenders."""
-    compiled = _compiled("floor", scene.folder)
-    floor = [str(compiled)] if compiled else [sys.executable, str(HERE / "floor_python.py")]
+    floor_program = compiled("floor", scene.folder)
+    floor = [str(floor_program)] if floor_program else [sys.executable, str(HERE / "floor_python.py")]
     core, note = _installed_peer() if with_peer else (None, "not asked for")
     peer = None
     if core is not None:
@@ -96,7 +96,7 @@ def line_up(scene: Scene, *, with_peer: bool = True) -> Field:
     bare = ["plain", str(scene.program), ARGUMENT, "--", "shell", scene.bash, "-c", scene.shell]
     hooked = ["plain", scene.plain, "shell", scene.shell, "python", scene.python, "neutral", str(scene.neutral)]
     hooked += [word for pair in scene.others.items() for word in pair]
-    smallest = _compiled("hook", scene.folder)
+    smallest = compiled("hook", scene.folder)
     if smallest is not None:
         bare += ["--", COMPILED, str(smallest), ARGUMENT]
         hooked += [COMPILED, f"{smallest} {ARGUMENT}"]
@@ -104,19 +104,20 @@ def line_up(scene: Scene, *, with_peer: bool = True) -> Field:
         floor=Contender("floor", [*floor, *bare], scene),
         ours=Contender("ours", [sys.executable, str(HERE / "ours.py"), *hooked], scene),
         peer=peer,
-        has_compiler=compiled is not None,
+        has_compiler=floor_program is not None,
         kinds=hooked[::2],
-        floor_kind="C" if compiled else "Python (no C compiler here)",
+        floor_kind="C" if floor_program else "Python (no C compiler here)",
         peer_note=note,
     )
 
 
-def _compiled(name: str, folder: Path) -> Path | None:
+def compiled(name: str, folder: Path, *options: str) -> Path | None:
+    """A program of this folder; None without a compiler."""
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         return None
-    binary = folder / name
-    subprocess.run([compiler, "-O2", "-o", str(binary), str(HERE / f"{name}.c")], check=True)
+    binary = folder / f"{name}{''.join(options)}"
+    subprocess.run([compiler, "-O2", *options, "-o", str(binary), str(HERE / f"{name}.c")], check=True)
     return binary
 
 

