@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -98,7 +99,7 @@ class NatsExecutor(Executor[NatsSpec]):
             yield FieldProblem("subject", problem, discards=True)
 
     async def run(self, spec: NatsSpec, run: HookRun) -> HookExecutionResult:
-        if problem := _servers_problem(spec) or subject_problem(spec.subject):
+        if problem := _problem(spec):
             return run.failed(f"was not sent: {problem}")
         correlation_id = str(uuid.uuid4())
         request = encode_request(run.event.event_name, run.payload(), correlation_id)
@@ -116,7 +117,7 @@ class NatsExecutor(Executor[NatsSpec]):
 
     async def probe(self, spec: NatsSpec, working_dir: str) -> Probe | None:
         """Send an empty message: a worker refuses it, and without a worker NATS answers."""
-        if _servers_problem(spec) or subject_problem(spec.subject):
+        if _problem(spec):
             return None
         address = NatsAddress(spec.servers, _path(spec.credentials, working_dir))
         tried = f"an empty message to {self.describe(spec)}"
@@ -187,6 +188,11 @@ def _result(run: HookRun, answer: bytes, correlation_id: str) -> HookExecutionRe
     if output is None and not (response.success and result.success):
         return run.failed("got no decision: the worker failed, and did not say why")
     return answered
+
+
+@lru_cache(maxsize=256)
+def _problem(spec: NatsSpec) -> str | None:
+    return _servers_problem(spec) or subject_problem(spec.subject)
 
 
 def _servers_problem(spec: NatsSpec) -> str | None:

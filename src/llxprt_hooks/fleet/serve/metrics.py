@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING, Final
@@ -18,6 +18,7 @@ _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 """Seconds."""
 
 _UNKNOWN: Final = "unknown"
+_EVENTS: Final = {each.value: each for each in HookEventName}
 
 
 class Metrics(HookObserver):
@@ -31,21 +32,21 @@ class Metrics(HookObserver):
         self.waiting = 0
         self.reloads: Counter[str] = Counter({"success": 0, "failure": 0})
         self._outcomes: Counter[tuple[str, str]] = Counter()
-        self._seconds: dict[str, Histogram] = {}
+        self._seconds: defaultdict[str, Histogram] = defaultdict(_histogram_of_seconds)
         self._executions: Counter[tuple[str, str, str]] = Counter()
-        self._hook_seconds: dict[tuple[str, str], Histogram] = {}
+        self._hook_seconds: defaultdict[tuple[str, str], Histogram] = defaultdict(_histogram_of_seconds)
 
     def hook_ended(self, result: HookExecutionResult) -> None:
         event, hook = result.event_name.value, result.hook_config.identity
         self._executions[event, hook, result.outcome] += 1
-        self._hook_seconds.setdefault((event, hook), Histogram(_BUCKETS)).add(result.duration / 1000)
+        self._hook_seconds[event, hook].add(result.duration / 1000)
 
     def count(self, event_name: object, result: AggregatedHookResult, seconds: float) -> None:
         """Count one event. Names that are not events count together, because anybody can invent some."""
-        known = next((each for each in HookEventName if each == event_name), None)
+        known = _EVENTS.get(event_name) if isinstance(event_name, str) else None
         event = known or _UNKNOWN
         self._outcomes[event, result.outcome(known) if known else "refused"] += 1
-        self._seconds.setdefault(event, Histogram(_BUCKETS)).add(seconds)
+        self._seconds[event].add(seconds)
 
     def text(self) -> str:
         return "".join(f"{line}\n" for line in self._lines())
@@ -72,6 +73,10 @@ class Metrics(HookObserver):
         yield from _head("reloads_total", "counter", "Attempts to read the settings again.")
         for word, number in sorted(self.reloads.items()):
             yield f'llxprt_hooks_reloads_total{{result="{word}"}} {number}'
+
+
+def _histogram_of_seconds() -> Histogram:
+    return Histogram(_BUCKETS)
 
 
 def _histogram(name: str, labels: str, seconds: Histogram) -> Iterator[str]:
