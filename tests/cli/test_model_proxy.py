@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pexpect
 import pytest
 
+from tests.support import cli
 from tests.support.processes import DEADLINE, until
 from tests.support.project import SCRIPTS, Project
 
@@ -35,15 +36,9 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path, approved=True)
 
 
-def run(project: Project, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PROXY, "-C", str(project.root), *arguments],
-        capture_output=True,
-        text=True,
-        env=project.environment(**environment),
-        timeout=DEADLINE,
-        check=False,
-    )
+def run(project: Project, *arguments: str, **environment: str) -> cli.Run:
+    env = project.environment(**environment)
+    return cli.run("model-proxy", "-C", str(project.root), *arguments, cwd=project.folder, env=env)
 
 
 def python(code: str) -> list[str]:
@@ -53,14 +48,14 @@ def python(code: str) -> list[str]:
 def test_an_agent_runs_with_the_hooks_of_the_project(project: Project, api_server: APIServer) -> None:
     project.configure(BeforeModel=project.hook(says={"decision": "block", "reason": "not today"}))
     ended = run(project, "--upstream", api_server.url, "--", *python(ASK))
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "not today\n", "")
+    assert (ended.status, ended.stdout, ended.stderr) == (0, "not today\n", "")
     assert api_server.requests == []
     assert json.loads(project.log_file.read_text().splitlines()[0])["event_name"] == "BeforeModel"
 
 
 def test_without_hooks_the_agent_gets_the_answer_of_the_upstream(project: Project, api_server: APIServer) -> None:
     ended = run(project, "--", *python(ASK), ANTHROPIC_BASE_URL=api_server.url)
-    assert (ended.returncode, ended.stdout) == (0, "the model's answer\n")
+    assert (ended.status, ended.stdout) == (0, "the model's answer\n")
     assert api_server.paths == ["/v1/messages"]
 
 
@@ -76,12 +71,12 @@ def test_the_environment_of_an_agent(project: Project) -> None:
 
 
 def test_the_exit_status_is_that_of_the_agent(project: Project) -> None:
-    assert run(project, "--", "sh", "-c", "exit 7").returncode == 7
-    assert run(project, "--", "sh", "-c", "kill -9 $$").returncode == -signal.SIGKILL
+    assert run(project, "--", "sh", "-c", "exit 7").status == 7
+    assert run(project, "--", "sh", "-c", "kill -9 $$").status == -signal.SIGKILL
     missing = run(project, "--", "./missing-agent")
-    assert missing.returncode == 127
+    assert missing.status == 127
     assert "cannot start ./missing-agent: No such file" in missing.stderr
-    assert run(project, "--", "/").returncode == 126
+    assert run(project, "--", "/").status == 126
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -149,7 +144,7 @@ def test_hooks_that_are_not_approved_do_not_run(project: Project, api_server: AP
     project.approved = False
     project.configure(BeforeModel=project.hook(says={"decision": "block", "reason": "never"}))
     refused = run(project, "--upstream", api_server.url, "--", *python(ASK))
-    assert (refused.returncode, refused.stdout, api_server.requests) == (1, "", [])
+    assert (refused.status, refused.stdout, api_server.requests) == (1, "", [])
     ended = run(project, "--upstream", api_server.url, "--allow-unguarded", "--", *python(ASK))
     assert ended.stdout == "the model's answer\n"
     assert "llxprt-hooks trust" in ended.stderr
@@ -170,7 +165,7 @@ def test_hooks_that_are_not_approved_do_not_run(project: Project, api_server: AP
 )
 def test_wrong_usage(project: Project, arguments: list[str], message: str) -> None:
     ended = run(project, *arguments)
-    assert ended.returncode == 64
+    assert ended.status == 64
     assert message in ended.stderr
     assert "secret" not in ended.stderr
 
@@ -193,7 +188,7 @@ def test_a_port_that_is_in_use(project: Project) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = run(project, "--port", str(port))
-        assert ended.returncode == 1
+        assert ended.status == 1
         assert f"cannot listen at 127.0.0.1:{port}: Address already in use. To use another port, " in ended.stderr
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from llxprt_hooks.cli.main import COMMANDS
 from llxprt_hooks.commands.exit_status import ExitStatus
 from tests.docs.pages import ROOT, code, table
+from tests.support.cli import run
 
 PAGE = "docs/commands.md"
 JSON_PAGE = "docs/json-output.md"
@@ -69,8 +69,7 @@ def shop(tmp_path: Path, home: Path) -> Path:
 
 def printed(folder: Path, *arguments: str) -> list[Any]:
     """What a command prints, a JSON value a line."""
-    command_line = [sys.executable, "-m", "llxprt_hooks", *arguments]
-    done = subprocess.run(command_line, cwd=folder, capture_output=True, text=True)
+    done = run(*arguments, cwd=folder, env=os.environ)
     assert done.stdout, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -13,7 +13,7 @@ from google.genai import types
 from llxprt_hooks.model import GenerateContentParameters, resolve_translator
 from tests.model.translator_properties import API, PROPERTIES, Answered, Said, is_image, text
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.no_cover]
 
 
 class SDK(API):

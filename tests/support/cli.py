@@ -9,9 +9,10 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 from unittest.mock import patch
 
@@ -64,9 +65,7 @@ class CliProject(Project):
     def run(self, *arguments: str, stdin: str = "", approved: bool = True, **environment: str) -> Run:
         """Run the installed command in the project, whose hooks are approved for it unless ``approved`` says no."""
         env = self.environment(**{**(APPROVED if approved else {}), **environment})
-        command = [COMMAND, *arguments]
-        with preloaded.start(command, cwd=self.root, env=env) as process:
-            return Run(*finished(process, stdin))
+        return run(*arguments, cwd=self.root, env=env, stdin=stdin)
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
         """Start the installed command in the project, whose hooks are approved for it."""
@@ -95,6 +94,12 @@ class CliProject(Project):
             items = [item for item in take_inventory(str(self.root)).items if item.name == name]
         assert items
         return all(item.enabled for item in items)
+
+
+def run(*arguments: str, cwd: Path, env: Mapping[str, str], stdin: str = "") -> Run:
+    """Run the installed command."""
+    with preloaded.start([COMMAND, *arguments], cwd=cwd, env=env) as process:
+        return Run(*finished(process, stdin))
 
 
 def ended(child: pexpect.spawn[str]) -> tuple[str, int]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import pexpect
 import pytest
 
 from tests.commands.validate.marks import DiagnosedProject, command, settings
-from tests.support.cli import COMMAND, ended
+from tests.support import cli
+from tests.support.cli import COMMAND, Run, ended
 from tests.support.processes import DEADLINE
 
 BROKEN = """{
@@ -29,14 +29,10 @@ WARNED = BROKEN.replace("PreToolUse", "BeforeTool")
 CLEAN = WARNED.replace("600", "6000")
 
 
-def run(
-    place: DiagnosedProject, *arguments: str, cwd: Path | None = None, **variables: str
-) -> subprocess.CompletedProcess[str]:
+def run(place: DiagnosedProject, *arguments: str, cwd: Path | None = None, **variables: str) -> Run:
     environment = {**os.environ, "COLUMNS": "", **variables}
     del environment["COLUMNS"]
-    return subprocess.run(
-        [COMMAND, *arguments], cwd=cwd or place.root, env=environment, capture_output=True, text=True, timeout=DEADLINE
-    )
+    return cli.run(*arguments, cwd=cwd or place.root, env=environment)
 
 
 def on_terminal(place: DiagnosedProject, *arguments: str, columns: int = 100, **variables: str) -> str:
@@ -144,7 +140,7 @@ def test_for_programs(place: DiagnosedProject) -> None:
 def test_the_exit_status_is_fit_for_ci(place: DiagnosedProject, text: str, arguments: list[str], status: int) -> None:
     place.write(place.project_file, text)
 
-    assert run(place, "validate", *arguments).returncode == status
+    assert run(place, "validate", *arguments).status == status
 
 
 @pytest.mark.parametrize(
@@ -153,7 +149,7 @@ def test_the_exit_status_is_fit_for_ci(place: DiagnosedProject, text: str, argum
 def test_wrong_usage(place: DiagnosedProject, arguments: list[str]) -> None:
     ran = run(place, "validate", *arguments)
 
-    assert ran.returncode == 64
+    assert ran.status == 64
     assert ran.stdout == ""
     assert "Usage" in ran.stderr
 
@@ -161,7 +157,7 @@ def test_wrong_usage(place: DiagnosedProject, arguments: list[str]) -> None:
 def test_nothing_to_check(place: DiagnosedProject) -> None:
     ran = run(place, "validate")
 
-    assert ran.returncode == 0
+    assert ran.status == 0
     assert ran.stdout.startswith("No settings file found. Looked for .llxprt/settings.json, ")
     assert str(place.user_file) in ran.stdout
     assert ran.stdout.endswith(". Run `llxprt-hooks init` to create a first hook.\n")
@@ -178,7 +174,7 @@ def test_another_project(place: DiagnosedProject) -> None:
 
     ran = run(place, "validate", "-C", str(place.root), cwd=place.home)
 
-    assert ran.returncode == 1
+    assert ran.status == 1
     assert ran.stdout.startswith(f"{place.project_file}:4:5: error:")
 
 
@@ -186,7 +182,7 @@ def test_a_single_file_is_seen_from_its_own_project(place: DiagnosedProject) -> 
     place.write("check.sh", "#!/bin/sh\n", 0o755)
     place.write(place.project_file, command("./check.sh"))
 
-    assert run(place, "validate", str(place.project_file), cwd=place.home).returncode == 0
+    assert run(place, "validate", str(place.project_file), cwd=place.home).status == 0
     elsewhere = run(place, "validate", str(place.project_file), "-C", str(place.home), cwd=place.home)
     assert "[script-missing]" in elsewhere.stdout
 
@@ -198,7 +194,7 @@ def test_a_tool_of_ones_own(place: DiagnosedProject) -> None:
     assert (
         "hint: `^launch_rocket$` does not match any known tool [matcher-of-own-tool]" in run(place, "validate").stdout
     )
-    assert run(place, "validate", "--strict", "--for", "langchain").returncode == 0
+    assert run(place, "validate", "--strict", "--for", "langchain").status == 0
     assert "matcher" not in run(place, "validate", "--tool", "launch_rocket").stdout
 
 
@@ -207,7 +203,7 @@ def test_untrusted_hooks_are_reported(place: DiagnosedProject) -> None:
 
     ran = run(place, "validate", LLXPRT_TRUST_PROJECT_HOOKS="")
 
-    assert ran.returncode == 0
+    assert ran.status == 0
     assert "[not-trusted]" in ran.stdout
     assert "llxprt-hooks trust" in ran.stdout
 
@@ -270,7 +266,7 @@ def test_a_huge_line_is_shown_in_part(place: DiagnosedProject) -> None:
 def test_the_schema(place: DiagnosedProject) -> None:
     ran = run(place, "schema")
 
-    assert ran.returncode == 0
+    assert ran.status == 0
     assert ran.stderr == ""
     assert json.loads(ran.stdout)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert "json.schemas" in run(place, "schema", "--help").stdout
@@ -323,8 +319,8 @@ def test_for_an_integration(place: DiagnosedProject) -> None:
     assert "unsupported-event" not in run(place, "validate", ".llxprt/settings.json").stdout
     checked = run(place, "validate", "--for", "mcp-proxy", "--strict", ".llxprt/settings.json")
     assert "hooks for AfterModel will not run: an MCP server does not see the model" in checked.stdout
-    assert checked.returncode == 1
-    assert run(place, "validate", "--for", "nothing").returncode == 64
+    assert checked.status == 1
+    assert run(place, "validate", "--for", "nothing").status == 64
 
 
 def test_sentences_that_a_hook_will_not_get_are_found(place: DiagnosedProject) -> None:
