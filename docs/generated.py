@@ -20,7 +20,7 @@ import llxprt_hooks
 import llxprt_hooks.testing
 from llxprt_hooks.cli.main import cli
 from llxprt_hooks.commands.validate.rules import grouped_rules
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.events import EVENTS, EventField, FieldKind, HookEventName
 from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.settings.hook_fields import HOOKS_CONFIG
 from llxprt_hooks.settings.schema import GROUPS, hook_shape, settings_executors
@@ -144,6 +144,35 @@ ABOUT_FIELDS = {
 """What else to read about a field, from the page about settings."""
 
 
+def events_of(_: str) -> str:
+    """Return a table of all events, with the fields of their payloads."""
+    rows = [
+        [
+            f"`{event}`",
+            spec.description,
+            ", ".join(f"`{name}` {kind_of_field(each)}" for name, each in spec.fields.items()),
+        ]
+        for event, spec in EVENTS.items()
+    ]
+    return table(["Event", "When it fires, and what hooks can do", "Its own fields"], rows)
+
+
+def kind_of_field(field: EventField) -> str:
+    if field.kind is FieldKind.WORD:
+        return f"({', '.join(f'`{value}`' for value in field.values)})"
+    return FIELD_KINDS[field.kind] + "".join(f" (`{value}`)" for value in field.values)
+
+
+FIELD_KINDS = {
+    FieldKind.TEXT: "string",
+    FieldKind.FLAG: "boolean",
+    FieldKind.OBJECT: "object",
+    FieldKind.MODEL_REQUEST: "[request](#the-request)",
+    FieldKind.MODEL_RESPONSE: "[response](#the-response)",
+    FieldKind.TOOL_RESULT: "object",
+}
+
+
 def findings_of(_: str) -> str:
     """Return everything that ``validate`` finds, a table for each group."""
     header = ["Code", "Severity", "For example", "Why it matters"]
@@ -265,6 +294,7 @@ def each_recipe(_: str) -> str:
 PARTS: dict[str, Callable[[str], str]] = {
     "recipes": each_recipe,
     "help": help_of,
+    "events": events_of,
     "fields": fields_of,
     "findings": findings_of,
     "limits": limits,

@@ -257,7 +257,7 @@ _RESPONSE = EventField(
 
 EVENTS: Mapping[HookEventName, EventSpec] = {
     HookEventName.BEFORE_TOOL: EventSpec(
-        description="Before a tool runs: block it, or rewrite its arguments.",
+        description="Right before a tool runs: block it, or rewrite its arguments.",
         fields={"tool_name": _TOOL_NAME, "tool_input": _TOOL_INPUT},
         match=MatchKind.SEARCHED,
         matched_field="tool_name",
@@ -269,7 +269,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         if_acting=Acting(asks=True),
     ),
     HookEventName.AFTER_TOOL: EventSpec(
-        description="After a tool ran: tell the model more, hide the result, stop.",
+        description="When a tool has run, before the model gets its result: add context, hide the result, or stop.",
         fields={
             "tool_name": _TOOL_NAME,
             "tool_input": _TOOL_INPUT,
@@ -286,7 +286,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         if_acting=Acting(effects=(Effect.REPLACE_RESULT,)),
     ),
     HookEventName.BEFORE_MODEL: EventSpec(
-        description="Before the model is called: block, change the request, or answer.",
+        description="When a model request is complete, before it is sent: block it, change it, or answer instead.",
         fields={"llm_request": _REQUEST},
         awaited=True,
         can_block=True,
@@ -297,7 +297,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         if_acting=Acting(effects=(Effect.REPLACE_ANSWER,)),
     ),
     HookEventName.AFTER_MODEL: EventSpec(
-        description="After the model answered: replace or hide the answer, or stop.",
+        description="When the model response is complete, before it is used: replace or hide it, or stop.",
         fields={"llm_request": _REQUEST, "llm_response": _RESPONSE},
         awaited=True,
         blocked_word="replaced",
@@ -309,7 +309,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         if_acting=Acting(),
     ),
     HookEventName.BEFORE_TOOL_SELECTION: EventSpec(
-        description="Before the model chooses tools: restrict which it may call.",
+        description="Before a request with tools is sent: restrict which tools the model may call.",
         fields={"llm_request": _REQUEST},
         awaited=True,
         effects=(Effect.RESTRICT_TOOLS,),
@@ -317,7 +317,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         output=OutputKind.BEFORE_TOOL_SELECTION,
     ),
     HookEventName.BEFORE_AGENT: EventSpec(
-        description="When the user's prompt arrives. The agent does not wait for it.",
+        description="Before the agent starts to work on a prompt. It does not wait for the hooks.",
         fields={"prompt": _PROMPT},
         blocked_word="refused",
         chained_field="prompt",
@@ -325,7 +325,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         if_acting=Acting(effects=(Effect.ADD_CONTEXT,)),
     ),
     HookEventName.AFTER_AGENT: EventSpec(
-        description="When the agent has answered a prompt.",
+        description="When the agent is done with a prompt.",
         fields={
             "prompt": _PROMPT,
             "prompt_response": EventField(FieldKind.TEXT, "It runs hooks."),
@@ -356,7 +356,7 @@ EVENTS: Mapping[HookEventName, EventSpec] = {
         if_acting=Acting(),
     ),
     HookEventName.NOTIFICATION: EventSpec(
-        description="When the agent needs the user's attention.",
+        description="When the agent notifies or asks the user.",
         fields={
             "notification_type": EventField(FieldKind.TEXT, "ToolPermission", tuple(NotificationType)),
             "message": EventField(FieldKind.TEXT, "write_file needs approval"),

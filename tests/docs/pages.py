@@ -12,7 +12,7 @@ A block's info string says what is to be done with it; a reader sees only its fi
 ``… needs=PROGRAM``         the section is skipped where there is no such program
 ``text output``             what the program before printed; ``…`` alone on a line is lines left out
 ``text screen``             what a program prints that is not run here
-``json stdin``              what a hook of that event gets, checked against what the engine sends
+``json stdin[=EVENT]``      what a hook gets, checked against what the engine sends; with EVENT, without base fields
 ``json fire=EVENT``         the event's own fields, for the ``result`` that follows
 ``json prints``             what one more hook of the section prints
 ``json result[=EVENT]``     the result of firing the event: the merged output

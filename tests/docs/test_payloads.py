@@ -12,9 +12,21 @@ import pytest
 from google.genai import types
 
 from llxprt_hooks import Config, GenerateContentParameters, HookEventHandler, ToolResult
+from llxprt_hooks.events import EVENTS
 from tests.docs.pages import every_section
 
-PAYLOADS = [json.loads(block.text) for section in every_section() for block in section.blocks if "stdin" in block.words]
+BLOCKS = [block for section in every_section() for block in section.blocks if "stdin" in block.words]
+[COMPLETE] = [json.loads(block.text) for block in BLOCKS if not block.words["stdin"]]
+BASE = {name: value for name, value in COMPLETE.items() if name not in EVENTS[COMPLETE["hook_event_name"]].fields}
+ALSO = {"BeforeModel": ("BeforeModel", "BeforeToolSelection")}
+"""Events whose fields the page shows once."""
+PAYLOADS = [COMPLETE] + [
+    {**BASE, "hook_event_name": event, **json.loads(block.text)}
+    for block in BLOCKS
+    if (shown := block.words["stdin"])
+    for event in ALSO.get(shown, (shown,))
+]
+"""One payload is complete; of the others, the page has the fields that the event adds to its base fields."""
 
 
 def sdk_request(request: dict[str, Any]) -> GenerateContentParameters:

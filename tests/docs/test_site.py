@@ -20,7 +20,7 @@ import llxprt_hooks
 import llxprt_hooks.testing
 from llxprt_hooks.cli.main import COMMANDS, cli
 from llxprt_hooks.commands.validate import Rule
-from llxprt_hooks.events import HookEventName
+from llxprt_hooks.events import EVENTS, HookEventName
 from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.settings.hook_fields import HOOKS_CONFIG
 from llxprt_hooks.settings.schema import GROUPS, hook_shape, settings_executors, supported_types
@@ -126,6 +126,13 @@ def rows_of(page: Path, section: str) -> list[str]:
 def test_the_site_has_everything_that_validate_finds(site: Path) -> None:
     expected = [f"{rule.code} {rule.severity.value} {rule.example} {rule.why}".replace("`", "") for rule in Rule]
     assert [row for row in expected if row not in rows_of(site / "validate.html", "what-is-found")] == []
+
+
+def test_the_site_has_every_event_with_its_fields(site: Path) -> None:
+    shown = rows_of(site / "protocol.html", "what-arrives-on-stdin")
+    for event, spec in EVENTS.items():
+        [row] = [row for row in shown if row.startswith(f"{event} {spec.description} ")]
+        assert [name for name in spec.fields if f"{name} " not in row] == []
 
 
 def test_the_site_has_every_field_of_settings_with_its_meaning(site: Path) -> None:

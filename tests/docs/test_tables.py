@@ -14,7 +14,7 @@ import pytest
 import llxprt_hooks
 from llxprt_hooks import Config, HookEventName
 from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
-from llxprt_hooks.events import Effect
+from llxprt_hooks.events import EVENTS, Effect
 from llxprt_hooks.settings.hook_fields import HOOKS_CONFIG
 from llxprt_hooks.settings.matcher import compile_matcher
 from llxprt_hooks.settings.schema import GROUPS, hook_shape, settings_executors
@@ -110,6 +110,16 @@ def test_the_command_in_a_block_of_fields_prints_them() -> None:
     for name, command in blocks.items():
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
         assert set(json.loads(done.stdout)) == shown[name]
+
+
+def test_the_commands_in_the_block_of_events_print_them() -> None:
+    [commands] = re.findall(r"(?ms)^```\{events\}\n(.+?)\n```$", (ROOT / PROTOCOL).read_text(encoding="utf-8"))
+    if not shutil.which("jq"):
+        pytest.skip("jq is not installed")
+    done = subprocess.run(["bash", "-c", commands], capture_output=True, text=True, check=True)
+    for event, spec in EVENTS.items():
+        assert f'"{event}": {json.dumps(spec.description)}' in done.stdout
+        assert " ".join([event, *spec.fields]) in done.stdout.splitlines()
 
 
 def test_the_architecture_has_every_module() -> None:
