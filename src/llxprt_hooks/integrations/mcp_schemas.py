@@ -71,7 +71,9 @@ def _validator(schema: Any) -> Validator | None:
     kind = validator_for(schema, default=Draft202012Validator)
     kind.check_schema(schema)
     # With an empty registry, a reference to another address is not fetched.
-    return extend(kind, {"multipleOf": _multiple_of})(schema, registry=Registry())
+    exact: Any = extend  # which has types only where stubs are installed
+    checked: Validator = exact(kind, {"multipleOf": _multiple_of})(schema, registry=Registry())
+    return checked
 
 
 def _multiple_of(validator: Validator, divisor: Any, value: Any, _: Any) -> Iterator[ValidationError]:
