@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -16,10 +14,11 @@ import trio
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.server import MCPServer
+from mcp.server.stdio import stdio_server
 from mcp_types import ElicitResult, InputRequiredResult
 
 from llxprt_hooks import Config, ask, deny, replace_result, restrict
-from llxprt_hooks._support.http_server import listen
+from llxprt_hooks._support.http_server import Server, listen
 from llxprt_hooks.integrations.mcp import HooksMiddleware
 from llxprt_hooks.integrations.unsupported import UNSUPPORTED
 from tests.integrations.contract import (
@@ -38,12 +37,14 @@ from tests.integrations.contract import (
     was_blocked,
 )
 from tests.integrations.mcp_driver import IMPOSSIBLE, POSSIBLE, CallTool, McpDriver, is_full, text_of
-from tests.support.processes import until
-from tests.support.project import SCRIPTS, Project
+from tests.support import preloaded
+from tests.support.mcp_connection import PROXY
 from tests.support.replies import DENY
 
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
+
+    from tests.support.project import Project
 
 Mode = Literal["legacy", "auto"]
 
@@ -66,6 +67,7 @@ class MiddlewareDriver(McpDriver):
 
 
 SERVER = Path(__file__).parent / "mcp_tools_server.py"
+RELAY = SERVER.with_name("mcp_relay.py")
 
 
 def does_not_start(scenario: Scenario, outcome: Outcome) -> None:
@@ -83,16 +85,8 @@ def nobody_answers(scenario: Scenario, outcome: Outcome) -> None:
         ran_normally(outcome)
 
 
-def behind_proxy(project: Project, runs: Path, *options: str) -> StdioServerParameters:
-    return StdioServerParameters(
-        command=str(SCRIPTS / "llxprt-hooks"),
-        args=["mcp-proxy", "-C", str(project.root), *options, "--", sys.executable, str(SERVER), str(runs)],
-        env=project.environment(),
-    )
-
-
 class ProxyDriver(McpDriver):
-    """A server in another process, with the proxy before it."""
+    """A server with the proxy before it. The proxy and what it starts are processes; the server is in this one."""
 
     partial: ClassVar[dict[str, Check]] = {
         **McpDriver.partial,
@@ -110,28 +104,55 @@ class ProxyDriver(McpDriver):
         return asyncio.run(self.run_in_proxy(scenario))
 
     async def run_in_proxy(self, scenario: Scenario) -> Outcome:
-        project = scenario.project
         options = [f"--alias={tool}={name}" for tool, name in scenario.aliases.items()]
         options += ["--client-metadata"] if scenario.metadata is True else []
-        runs = project.note("runs")
-        runs.touch()
-        printed = project.note("stderr")
-        server = behind_proxy(project, runs, *options)
-        with printed.open("w") as errors:
+        printed = scenario.project.note("stderr")
+        with listen("127.0.0.1", 0) as front, listen("127.0.0.1", 0) as back:
+            running = [
+                asyncio.create_task(run_proxy(scenario.project, front, printed, *options, "--", *relay(back))),
+                asyncio.create_task(serve(server_of(scenario.tools), back)),
+            ]
+            command, *arguments = relay(front)
+            transport = stdio_client(StdioServerParameters(command=command, args=arguments))
             try:
-                transport = stdio_client(server, errlog=errors)
                 async with Client(transport, mode=self.mode, elicitation_callback=self.user) as client:
                     outcome = await self.run_calls(scenario, calling(client, scenario.asked_by))
             except ExceptionGroup as error:  # the proxy has ended
                 outcome = Outcome(error=error)
+                running[1].cancel()
+            await asyncio.wait(running)
         outcome.said = printed.read_text()
-        outcome.runs = [ToolRun(name, args) for name, args in map(_run_of, runs.read_text().splitlines())]
         return outcome
 
 
-def _run_of(line: str) -> tuple[str, dict[str, Any]]:
-    name, args = json.loads(line)
-    return name, args
+def relay(port: socket.socket) -> list[str]:
+    """The command of a program that a client or a proxy starts, to be connected with a port."""
+    return [sys.executable, "-IS", str(RELAY), str(port.getsockname()[1])]
+
+
+async def run_proxy(project: Project, port: socket.socket, printed: Path, *arguments: str) -> None:
+    """Run the proxy for the first connection to a port."""
+    with await accepted(port) as client, printed.open("w") as errors:
+        command, stream = [*PROXY, "-C", str(project.root), *arguments], client.fileno()
+        process = preloaded.start(
+            command, cwd=project.root, env=project.environment(), stdin=stream, stdout=stream, stderr=errors.fileno()
+        )
+    await asyncio.to_thread(process.wait)
+
+
+async def serve(server: MCPServer, port: socket.socket) -> None:
+    """Run a server for the first connection to a port."""
+    with await accepted(port) as client, client.makefile("r") as source, client.makefile("w") as sink:
+        async with stdio_server(anyio.wrap_file(source), anyio.wrap_file(sink)) as (read, write):
+            protocol = server._lowlevel_server
+            await protocol.run(read, write, protocol.create_initialization_options())
+
+
+async def accepted(port: socket.socket) -> socket.socket:
+    port.setblocking(False)
+    connection, _ = await asyncio.get_running_loop().sock_accept(port)
+    connection.setblocking(True)
+    return connection
 
 
 def calling(client: Client, user: str | None = None) -> CallTool:
@@ -341,7 +362,12 @@ async def test_the_proxy_asks_the_clients_user(mode: Mode, action: Any, sandbox:
 async def test_an_answer_counts_once_and_for_the_arguments_that_the_user_saw(sandbox: Project) -> None:
     configure_asking(sandbox)
     runs = sandbox.note("runs")
-    async with Client(stdio_client(behind_proxy(sandbox, runs)), elicitation_callback=User("accept")) as client:
+    started = StdioServerParameters(
+        command=PROXY[0],
+        args=["mcp-proxy", "-C", str(sandbox.root), "--", sys.executable, str(SERVER), str(runs)],
+        env=sandbox.environment(),
+    )
+    async with Client(stdio_client(started), elicitation_callback=User("accept")) as client:
 
         async def call(file_path: str, question: Any = None) -> Any:
             asked = question and {name: ElicitResult(action="accept", content={}) for name in question.input_requests}
@@ -421,41 +447,37 @@ async def test_hooks_choose_the_tools_that_a_client_can_see_and_call() -> None:
 
 @pytest.mark.parametrize("form", ["json", "events"])
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-def test_a_server_with_a_url_is_reached_by_a_client_of_commands(
-    sandbox: Project, tmp_path: Path, mode: Mode, form: str
-) -> None:
+def test_a_server_with_a_url_is_reached_by_a_client_of_commands(sandbox: Project, mode: Mode, form: str) -> None:
     sandbox.configure(
         BeforeTool={"matcher": "^write_file$", "hooks": [{"type": "command", "command": sandbox.hook(says=DENY)}]}
     )
     sandbox.approve()
-    runs = tmp_path / "runs"
-    runs.touch()
-    with listen("127.0.0.1", 0) as probe:
-        port = probe.getsockname()[1]
-    url = f"http://127.0.0.1:{port}/mcp"
-    server = subprocess.Popen([sys.executable, str(SERVER), str(runs), str(port), form], stderr=subprocess.DEVNULL)
-    try:
-        until(lambda: is_listening(port))
+    tools = Tools()
+
+    async def use(url: str) -> None:
         started = StdioServerParameters(
-            command=str(SCRIPTS / "llxprt-hooks"),
+            command=PROXY[0],
             args=["mcp-proxy", "-C", str(sandbox.root), "--upstream", url],
             env=sandbox.environment(),
         )
+        async with Client(stdio_client(started), mode=mode) as client:
+            assert NOTE.name in [tool.name for tool in (await client.list_tools()).tools]
+            refused = await client.call_tool(NOTE.name, NOTE.args)
+            assert refused.is_error
+            assert text_of(refused.content) == "not today"
 
-        async def use() -> None:
-            async with Client(stdio_client(started), mode=mode) as client:
-                assert NOTE.name in [tool.name for tool in (await client.list_tools()).tools]
-                refused = await client.call_tool(NOTE.name, NOTE.args)
-                assert refused.is_error
-                assert text_of(refused.content) == "not today"
+    async def run() -> None:
+        server = server_of(tools)
+        application = server.streamable_http_app(json_response=form == "json")
+        with listen("127.0.0.1", 0) as port:
+            running = Server(application, timeout_graceful_shutdown=1)
+            async with server.session_manager.run():
+                serving = asyncio.create_task(running.serve(sockets=[port]))
+                try:
+                    await use(f"http://127.0.0.1:{port.getsockname()[1]}/mcp")
+                finally:
+                    running.should_exit = True
+                    await serving
 
-        asyncio.run(use())
-        assert runs.read_text() == ""
-    finally:
-        server.kill()
-        server.wait()
-
-
-def is_listening(port: int) -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0
+    asyncio.run(run())
+    assert tools.runs == []

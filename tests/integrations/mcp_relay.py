@@ -1,0 +1,19 @@
+"""Carries standard input and output to a port, so that what the proxy starts as its server can be a test's own."""
+
+import os
+import socket
+import sys
+import threading
+
+server = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+
+
+def send() -> None:
+    while data := os.read(0, 1 << 16):
+        server.sendall(data)
+    server.shutdown(socket.SHUT_WR)
+
+
+threading.Thread(target=send, daemon=True).start()
+while data := server.recv(1 << 16):
+    os.write(1, data)
