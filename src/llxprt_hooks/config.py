@@ -211,8 +211,9 @@ class Config:
         A broken file is reported in ``config.settings.problems``, and the other files apply; with ``strict``,
         ``SettingsError`` is raised for a file that exists and cannot be read or parsed, and for a folder that does not
         exist. Hooks of a project run only if the user has approved them; skipped ones are listed in
-        ``config.settings.notices``. With ``watch`` the files are read again when they change. A ``profile`` takes the
-        place of that of the settings. ``metadata`` is in every payload.
+        ``config.settings.notices``. With ``watch`` the files are read again within about a second after one of them, an
+        extension or an approval has changed: an error is then a warning, and hooks of a deleted user or system file
+        stay. A ``profile`` takes the place of that of the settings. ``metadata`` is in every payload.
 
         ``dialects`` names other agents whose hooks run as well, unchanged, from their own settings files:
         ``("claude",)``. ``plugins`` are folders with more of these.
@@ -281,9 +282,11 @@ class Config:
     def reload(self) -> None:
         """Read the settings files again. Events that have started finish with the old hooks.
 
-        Hooks that the program registered stay. A configuration that was created in code has nothing to read. Raises
-        ``SettingsError``, and keeps the old hooks, if a file that exists cannot be read, if the hooks of an approved
-        project have changed or are gone, and that is not approved, or if a required hook would be missing.
+        Hooks that the program registered stay, and changes made with ``set_hook_enabled`` are lost. A configuration
+        that was created in code has nothing to read. Raises ``SettingsError``, and keeps the old hooks, if a file that
+        exists cannot be read, if the hooks of an approved project have changed or are gone, and that is not approved,
+        or if a required hook would be missing. ``LLXPRT_TRUST_PROJECT_HOOKS=1`` approves only the hooks that existed
+        when the process first loaded the project.
         """
         old = self.settings
         if old is None:

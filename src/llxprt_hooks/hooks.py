@@ -424,7 +424,13 @@ class Hooks:
 
 
 class SyncHooks:
-    """The operations of ``Hooks`` for synchronous callers. Hooks run on a background event loop."""
+    """The operations of ``Hooks`` for synchronous callers, even in a running event loop, in any thread, after a fork.
+
+    Hooks run on one event loop in a background thread, which starts when it is first needed and ends at exit. The tool
+    and the model call run in the caller's thread, and hooks see its context variables. Ctrl-C kills a running hook
+    before ``KeyboardInterrupt`` is raised. At exit, events that nobody waits for have up to five seconds to finish. A
+    function hook may use these operations itself.
+    """
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks

@@ -78,7 +78,12 @@ class Sessionless(Detached):
 
 
 class Session:
-    """One run of an agent in a conversation, or, if nobody starts further runs of it, the whole conversation."""
+    """One run of an agent in a conversation, or, if nobody starts further runs of it, the whole conversation.
+
+    A session is a context variable, which tasks, ``asyncio.to_thread``, ``anyio.to_thread.run_sync`` and the pools of
+    LangChain inherit. A new ``threading.Thread``, ``ThreadPoolExecutor.submit`` and ``map``, and
+    ``loop.run_in_executor`` do not: let ``run`` call the function there. Sessions can be nested.
+    """
 
     checks_requests = True
 
