@@ -302,7 +302,7 @@ class ExecutionPlan:
     def _report_end(self, engine: Engine, event_id: str, aggregated: AggregatedHookResult, wall_time: float) -> None:
         """Log the results and notify the observer; a failure here never changes the decision."""
         try:
-            if engine.is_watched or any(map(_is_noteworthy, aggregated.results)):
+            if engine.log.isEnabledFor(logging.DEBUG) or any(map(_is_noteworthy, aggregated.results)):
                 report_hooks(engine.log, self.event_name, aggregated, engine.advised)
             if not engine.is_watched:
                 return
