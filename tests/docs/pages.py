@@ -53,7 +53,7 @@ _FENCE = re.compile(r"^(`{3,})(.*)$")
 _HEADING = re.compile(r"^(#+) (.+)$")
 _TABLE_ROW = re.compile(r"^\|(.*)\|$")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-_CODE = re.compile(r"(`+).+?\1")
+_CODE = re.compile(r"(`+).+?\1", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,7 @@ def sections(page: Path) -> list[Section]:
     found = [Section(page, "", "")]
     anchors: dict[str, int] = {}
     in_table = False
+    paragraph = ""
     for line, block in _lines_and_blocks(page.read_text(encoding="utf-8")):
         section = found[-1]
         row = None if block else _TABLE_ROW.match(line)
@@ -112,9 +113,18 @@ def sections(page: Path) -> list[Section]:
                 section.tables.append([])
             section.tables[-1].append(_cells(row[1]))
         in_table = row is not None
-        if not block:
-            found[-1].links += _LINK.findall(_CODE.sub("", line))
+        if block or not line:
+            section.links += _links(paragraph)
+            paragraph = ""
+        else:
+            paragraph += f"{line}\n"
+    found[-1].links += _links(paragraph)
     return found
+
+
+def _links(paragraph: str) -> list[str]:
+    """The targets of links, whose text may go on in the next line."""
+    return _LINK.findall(_CODE.sub("", paragraph))
 
 
 def every_section() -> list[Section]:
