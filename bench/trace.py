@@ -10,7 +10,6 @@ import asyncio
 import inspect
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import threading
@@ -37,6 +36,7 @@ class Trace:
 
     def __init__(self) -> None:
         self.clear()
+        sys.addaudithook(self._note_start)
 
     def clear(self) -> None:
         self.calls: Counter[CodeType] = Counter()
@@ -52,12 +52,14 @@ class Trace:
         sys.setprofile(None)
         threading.setprofile(None)
 
+    def _note_start(self, event: str, arguments: object) -> None:
+        if event == "subprocess.Popen":
+            self.frames = max(self.frames, _package_frames(sys._getframe(1)))
+
     def _record(self, frame: FrameType, event: str, argument: object) -> None:
         if event != "call":
             return
         code = frame.f_code
-        if code is subprocess.Popen.__init__.__code__:
-            self.frames = max(self.frames, _package_frames(frame))
         # For a profiler, resuming a coroutine is a call of its frame. Only the first one counts.
         if PACKAGE not in code.co_filename or frame in self._suspended:
             return

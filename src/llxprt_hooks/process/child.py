@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import signal
 import struct
+import subprocess
+import sys
 import termios
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping, Sequence
+from itertools import starmap
+from typing import Final, NamedTuple
 
 from llxprt_hooks.process.errors import SpawnError, explain
 from llxprt_hooks.process.exit_watch import ExitWatch, abandon, kill_and_reap, reap_abandoned, watch_exit
 from llxprt_hooks.process.forks import no_fork
 from llxprt_hooks.process.pipes import Drain, Feed
-from llxprt_hooks.process.start import Program, start_program
+from llxprt_hooks.process.shell.environment import Environment, encoded_entries
 from llxprt_hooks.process.watchdog import watchdog
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 
 class Child:
@@ -191,3 +193,99 @@ def _let_end(stdin: int) -> None:
     fcntl.ioctl(stdin, termios.FIOASYNC, _OFF)
     fcntl.fcntl(stdin, fcntl.F_SETSIG, 0)
     fcntl.fcntl(stdin, fcntl.F_SETOWN, 0)
+
+
+# The system call that starts a program in its own session, on three descriptors.
+
+_fork_exec: Callable[..., int] | None
+try:
+    import _posixsubprocess
+
+    _fork_exec = _posixsubprocess.fork_exec
+except (ImportError, AttributeError):  # it is not public
+    _fork_exec = None
+
+
+class Program(NamedTuple):
+    """What is started, on which descriptors. Those that are ``passed`` keep their numbers."""
+
+    argv: Sequence[str]
+    executable: str
+    streams: tuple[int, int, int]
+    env: Mapping[str, str]
+    cwd: str
+    passed: tuple[int, ...] = ()
+
+
+def start_program(program: Program, started: list[int]) -> None:
+    """Start a program. The caller reaps it.
+
+    The pid is appended to ``started``, so that the caller can kill the process whatever is raised afterwards. Raises
+    OSError or ValueError if the program cannot be started. The ``filename`` of an OSError is ``cwd`` if that is the
+    problem, otherwise the executable.
+    """
+    argv, executable, (stdin, stdout, stderr), env, cwd, passed = program
+    count, is_running = len(started), False
+    try:  # as `subprocess` does it, without what Popen works out before that (D-51)
+        if _fork_exec is not None and "/" in executable:
+            entries = env.entries if isinstance(env, Environment) else encoded_entries(env)
+            sys.audit("subprocess.Popen", executable, argv, cwd, env)
+            reader, writer = os.pipe()
+            try:
+                try:
+                    if writer > 2:  # otherwise it would become one of the program's streams
+                        arguments = (
+                            *(tuple(argv), (os.fsencode(executable),), True, tuple(sorted((*passed, writer)))),
+                            *(cwd, entries, stdin, -1, -1, stdout, -1, stderr, reader, writer),
+                            *(True, True, -1, None, None, None, -1, None, *_USE_VFORK),
+                        )
+                        # No signal handler can run, and raise, between the start and the append.
+                        started.extend(starmap(_fork_exec, (arguments,)))
+                finally:
+                    os.close(writer)
+                is_running = len(started) > count and not os.read(reader, 1)  # it would be an error that it met
+            finally:
+                os.close(reader)
+    except Exception:
+        if len(started) > count:
+            raise
+    if is_running:
+        return
+    if len(started) > count:
+        with contextlib.suppress(ChildProcessError):  # where SIGCHLD is ignored
+            os.waitpid(started.pop(), 0)
+    _Process(program, started)  # nothing runs: Popen may know how to start it, or raises the right error
+
+
+# With vfork, the cost of a start does not depend on the memory of this process.
+_USE_VFORK = (True,) if sys.version_info < (3, 14) else ()
+
+
+class _Process(subprocess.Popen[bytes]):
+    """The same with the documented interface. It reaps only what it could not start."""
+
+    def __init__(self, program: Program, started: list[int]) -> None:
+        stdin, stdout, stderr = program.streams
+        try:
+            super().__init__(
+                program.argv,
+                executable=program.executable,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                env=program.env,
+                cwd=program.cwd,
+                start_new_session=True,
+                pass_fds=program.passed,
+            )
+        except (OSError, ValueError):  # Popen has reaped the process, if there was one
+            raise
+        except BaseException:  # a signal handler raised, when the program may have been started already
+            if (pid := getattr(self, "pid", None)) is not None:
+                self._hand_over(pid, started)
+            raise
+        self._hand_over(self.pid, started)
+
+    def _hand_over(self, pid: int, started: list[int]) -> None:
+        started.append(pid)
+        self.returncode = 0  # otherwise Popen would warn that it is still running, and reap it itself

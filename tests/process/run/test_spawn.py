@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import llxprt_hooks.process.child as child_module
-from llxprt_hooks.process import SpawnError, exit_watch, start
+from llxprt_hooks.process import SpawnError, child, exit_watch
 from tests.process.run.runs import ENV, bash, in_python, marked, run
 
 
@@ -35,7 +35,7 @@ def _other_signature(*_arguments: object) -> int:
 async def test_spawn_does_without_the_function_that_is_not_public(
     fork_exec: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(start, "_fork_exec", fork_exec)
+    monkeypatch.setattr(child, "_fork_exec", fork_exec)
 
     completed = await run("/bin/sh", "-c", "cat; exit 7", stdin=b"input")
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from llxprt_hooks.process import run
-from llxprt_hooks.process.start import start_program
+from llxprt_hooks.process.child import start_program
 from llxprt_hooks.process.warm import ScriptOffer, ZygotePool, pool, zygotes
 from tests.process.warm.hook import ALLOWS, WarmHook, waiting_child
 from tests.support.processes import DEADLINE, end, eventually, lives, pids_in, until

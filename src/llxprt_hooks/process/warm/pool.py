@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from llxprt_hooks._support.logger import debug_logger
-from llxprt_hooks.process.child import Child
+from llxprt_hooks.process.child import Child, Program, start_program
 from llxprt_hooks.process.errors import SpawnError
 from llxprt_hooks.process.exit_watch import is_ready, is_running
 from llxprt_hooks.process.forks import no_fork
 from llxprt_hooks.process.group import POLL_MIN, signal_group
 from llxprt_hooks.process.pipes import Drain, Feed
-from llxprt_hooks.process.start import Program, start_program
 from llxprt_hooks.process.warm.zygote import LENGTH, LISTED, REASONS, STALE, STATUS
 from llxprt_hooks.process.watchdog import watchdog
 
