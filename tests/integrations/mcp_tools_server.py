@@ -1,4 +1,4 @@
-"""The tools of the contract as an MCP server on standard input and output; records what ran in a file."""
+"""The tools of the contract as an MCP server on standard input and output, or at a port; records what ran in a file."""
 
 import gc
 import json
@@ -26,5 +26,8 @@ if __name__ == "__main__":
     server = MCPServer("tools")
     for function in tools.functions:
         server.add_tool(function)
-    server.run()
+    if len(sys.argv) > 2:
+        server.run("streamable-http", port=int(sys.argv[2]))
+    else:
+        server.run()
     gc.freeze()
