@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from llxprt_hooks.recipes import NAMES, find_recipe
+from tests.support.cli import run
 
 if TYPE_CHECKING:
     from tests.recipes.project import RecipeProject
@@ -29,9 +31,11 @@ def test_what_is_printed_to_try_a_recipe_shows_what_it_says(
     monkeypatch.delenv("LLXPRT_TRUST_PROJECT_HOOKS")
     shell("git init --quiet", bench.root).check_returncode()
 
-    told = shell(f"llxprt-hooks init {name}", bench.root).stdout
+    told = run("init", name, cwd=bench.root, env=os.environ).stdout
     trust, *steps = (line.strip() for line in told.partition("Next:\n")[2].splitlines())
-    shell(trust.replace("trust", "trust --yes", 1), bench.root).check_returncode()
+    program, command, *arguments = shlex.split(trust, comments=True)
+    assert (program, command) == ("llxprt-hooks", "trust")
+    assert run("trust", "--yes", *arguments, cwd=bench.root, env=os.environ).status == 0
     done = {step: shell(step, bench.root) for step in steps if not step.startswith("#")}
 
     [expected] = [step.removeprefix("# ") for step in steps if step not in done]

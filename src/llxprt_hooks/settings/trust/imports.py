@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 MAX_SOURCE: Final = 1024 * 1024
@@ -23,6 +24,7 @@ class Import(NamedTuple):
     parts: tuple[str, ...]
 
 
+@lru_cache(maxsize=16)  # settings are read again and again, and scripts rarely change
 def imports_of(source: bytes) -> frozenset[Import] | None:
     """Return what a script imports, also by a function call with a literal name; None if it cannot be parsed.
 
