@@ -86,7 +86,7 @@ class Rule(Enum):
     )
 
     MCP_TEXT = _warning(
-        "A model reads what a server says about its tools, and tends to obey it.",
+        "Models read the texts that a server sends about its tools, and tend to obey them.",
         "a description with `Do not tell the user`, a zero-width character or an encoded order",
     )
     MCP_SAME_NAME = _warning(
@@ -129,7 +129,7 @@ class Rule(Enum):
         "These hooks never run there, so they guard nothing.", "`BeforeModel`, with `--for mcp-proxy`"
     )
     LOST_EFFECT = _warning(
-        "The profile `full` lets these hooks act, but not all that they answer has an effect there.",
+        "The profile `full` lets these hooks act, but not all of their outputs have an effect there.",
         '`AfterAgent` with `--for adk`; a script with `permissionDecision: "allow"`, with `--for langchain`',
     )
     UNKNOWN_TYPE = _error(
@@ -149,7 +149,7 @@ class Rule(Enum):
         "`failClosed` turns a failure into a block, and this event cannot be blocked.", "`failClosed` under `AfterTool`"
     )
     STREAM_NO_EFFECT = _warning(
-        "The answer is held back until it is complete, as without `stream`.",
+        "The response is held back until it is complete, as without `stream`.",
         '`"stream": "sentences"` under `BeforeModel`, next to an AfterModel hook without it, with `--for pydantic-ai`',
     )
 
@@ -297,11 +297,11 @@ class Rule(Enum):
         "a `BeforeModel` hook that looks for `sk-live`, or is called `secret-guard`",
     )
     IMPORTS_FROM_PROJECT = _warning(
-        "This hook runs in every project. A project that nobody approved can bring a module that it imports.",
+        "This hook runs in every project, so a project that no one approved can bring a module that it imports.",
         "`python3 -c 'import json; …'` in the user's settings",
     )
     NOT_WARM = _hint(
-        "With `warm`, an interpreter that waits runs the unchanged script, in a fraction of the time.",
+        "With `warm`, an interpreter that is already running runs the unchanged script, in a fraction of the time.",
         "a hook that starts Python for every event",
     )
     AHEAD_TIMES = _hint(
@@ -321,7 +321,7 @@ class Rule(Enum):
         "This event cannot be blocked, so exit code 2 changes nothing.", "`exit 2` under `AfterTool`"
     )
     NEEDS_PROFILE = _hint(
-        "Without the profile `full`, the answer has no effect, and nobody is asked.", 'a script that answers `"ask"`'
+        "Without the profile `full`, this output has no effect, and no one is asked.", 'a script that answers `"ask"`'
     )
     EXIT_TWO_SILENT = _hint(
         "With exit code 2, the reason is read from stderr and stdout is ignored: the model gets `Blocked by hook`.",
