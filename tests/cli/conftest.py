@@ -10,6 +10,7 @@ from tests.support.mcp_connection import Connections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.support.project import Project
 
@@ -20,8 +21,8 @@ def project(sandbox: Project) -> Project:
 
 
 @pytest.fixture
-def connect(sandbox: Project) -> Iterator[Connections]:
-    connections = Connections(sandbox)
+def connect(sandbox: Project, one_certificate: Path) -> Iterator[Connections]:
+    connections = Connections(sandbox, SSL_CERT_FILE=str(one_certificate))
     yield connections
     for each in connections.made:
         each.close()

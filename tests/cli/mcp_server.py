@@ -1,13 +1,20 @@
-"""An MCP server without any SDK. It records every line as it came; what it answers depends on the tool's name."""
+"""An MCP server without any SDK. It records every line as it came; what it answers depends on the tool's name.
+
+It is started in most tests of the proxy, so it imports little.
+"""
+
+from __future__ import annotations
 
 import json
 import os
 import signal
 import sys
-from pathlib import Path
-from typing import Any
 
-received = Path(sys.argv[1])
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+received = sys.argv[1]
 
 
 def send(message: Any) -> None:
@@ -46,8 +53,10 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
     reply: dict[str, Any] = {"jsonrpc": "2.0", "id": message.get("id")}
     if "id" not in message or method is None:
         return None
-    if (offer := received.with_name(f"{method.replace('/', '-')}.json")).exists():  # what a test lets it offer
-        return {**reply, "result": json.loads(offer.read_bytes())}
+    offer = f"{os.path.dirname(received)}/{method.replace('/', '-')}.json"
+    if os.path.exists(offer):  # what a test lets it offer
+        with open(offer, "rb") as file:
+            return {**reply, "result": json.load(file)}
     if method == "tools/list":
         is_last = params.get("cursor") == "2"
         names = ("long",) if is_last else ("data", "free")
@@ -74,7 +83,7 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
 
 
 for line in sys.stdin.buffer:
-    with received.open("ab") as notes:
+    with open(received, "ab") as notes:
         notes.write(line)
     message = json.loads(line)
     if isinstance(message, list):

@@ -24,6 +24,8 @@ from tests.support.processes import DEADLINE
 if TYPE_CHECKING:
     from tests.support.cli import CliProject
 
+pytestmark = pytest.mark.usefixtures("few_certificates")
+
 HEADERS = {"accept": "application/json, text/event-stream", "authorization": "Bearer t0ken"}
 TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("add", "guarded")]
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from llxprt_hooks.integrations.proxy.mcp.install import CLIENTS
-from tests.support.processes import DEADLINE
+from tests.support.cli import Run
+from tests.support.cli import run as run_command
 from tests.support.project import SCRIPTS, Project
 
 PROGRAM = str(SCRIPTS / "llxprt-hooks")
@@ -27,11 +28,9 @@ CONFIGURATION = """{
 """
 
 
-def run(project: Project, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [PROGRAM, "mcp-proxy", "-C", str(project.root), *arguments]
-    return subprocess.run(
-        command, capture_output=True, text=True, env=project.environment(**environment), stdin=subprocess.DEVNULL
-    )
+def run(project: Project, *arguments: str, **environment: str) -> Run:
+    env = project.environment(**environment)
+    return run_command("mcp-proxy", "-C", str(project.root), *arguments, cwd=project.root, env=env)
 
 
 def backups(file: Path) -> list[str]:
@@ -56,7 +55,7 @@ def test_install_and_uninstall(client: str, sandbox: Project) -> None:
     before = CONFIGURATION.replace("KEY", key)
     file = sandbox.write(CLIENTS[client].project_file, before)
     done = run(sandbox, "--install", client, "--yes")
-    assert done.returncode == 0
+    assert done.status == 0
     assert '-    "bare": { "command": "./server" },' in done.stdout
     assert "skipped remote, which is NOT covered" in done.stderr
     assert "No BeforeTool or AfterTool hook is configured" in done.stdout
@@ -82,7 +81,7 @@ def test_install_and_uninstall(client: str, sandbox: Project) -> None:
     assert "shop is behind the proxy already: llxprt-hooks mcp-proxy -C . --server-name shop --pin\n" in again.stderr
     assert backups(file) == [before]
 
-    assert run(sandbox, "--uninstall", client, "--yes").returncode == 0
+    assert run(sandbox, "--uninstall", client, "--yes").status == 0
     assert file.read_text() == before.replace('"./server"', '"./server", "args": []')
     assert len(backups(file)) == 2
 
@@ -90,7 +89,7 @@ def test_install_and_uninstall(client: str, sandbox: Project) -> None:
 def test_nothing_is_changed_without_a_yes(sandbox: Project) -> None:
     file = sandbox.write(".mcp.json", CONFIGURATION.replace("KEY", "mcpServers"))
     done = run(sandbox, "--install", "claude")
-    assert done.returncode == 1
+    assert done.status == 1
     assert "+++" in done.stdout
     assert "pass --yes" in done.stderr
     assert file.read_text() == CONFIGURATION.replace("KEY", "mcpServers")
@@ -101,13 +100,13 @@ def test_an_agent_cannot_remove_its_guard(sandbox: Project) -> None:
     file = sandbox.write(".mcp.json", CONFIGURATION.replace("KEY", "mcpServers"))
     run(sandbox, "--install", "claude", "--yes")
     installed = file.read_text()
-    assert run(sandbox, "--uninstall", "claude", "--yes", LLXPRT_AGENT="1").returncode == 1
+    assert run(sandbox, "--uninstall", "claude", "--yes", LLXPRT_AGENT="1").status == 1
     assert file.read_text() == installed
 
 
 def test_the_users_file_is_used_where_the_project_has_none(sandbox: Project) -> None:
     file = sandbox.write(sandbox.home / ".claude.json", CONFIGURATION.replace("KEY", "mcpServers"))
-    assert run(sandbox, "--install", "claude", "--yes").returncode == 0
+    assert run(sandbox, "--install", "claude", "--yes").status == 0
     assert PROGRAM in file.read_text()
 
 
@@ -163,14 +162,6 @@ def test_a_pinned_server_that_never_answers_ends_with_its_client(sandbox: Projec
     sandbox.configure(BeforeTool={"command": "true", "type": "command"})
     sandbox.approve()
     line = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"buy"}}\n'
-    command = [PROGRAM, "mcp-proxy", "--server-name", "echo", "--pin", "--", "cat"]
-    done = subprocess.run(
-        command,
-        input=line,
-        capture_output=True,
-        text=True,
-        env=sandbox.environment(),
-        cwd=sandbox.root,
-        timeout=DEADLINE,
-    )
+    command = ["mcp-proxy", "--server-name", "echo", "--pin", "--", "cat"]
+    done = run_command(*command, cwd=sandbox.root, env=sandbox.environment(), stdin=line)
     assert "is not offered by the server" in json.loads(done.stdout.splitlines()[-1])["result"]["content"][0]["text"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.cli import Run, run
 from tests.support.mcp_connection import PROXY, SERVER, Connections, call
 from tests.support.processes import DEADLINE, lives, until
 from tests.support.replies import DENY
@@ -136,95 +137,87 @@ def test_tools_that_are_listed(project: Project, connect: Connections, output: A
 # On the wire.
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b'{"jsonrpc":"2.0","id":1,"method":"tools\\/call","params":{"name":"guarded"}}\n',
-        b'{"jsonrpc":"2.0","id":1,"m\\u0065thod":"tools/call","params":{"n\\u0061me":"gu\\u0061rded"}}\n',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":{"a":"\\ud800"}}}\n',
-        b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded"}}\n',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":null}}\n',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":{"a":'
-        + b"[" * 3000
-        + b"]" * 3000
-        + b"}}}\n",
-    ],
-    ids=["slash", "escapes", "surrogate", "mark", "null", "deep"],
-)
-def test_no_spelling_gets_around_hooks(line: bytes, project: Project, connect: Connections) -> None:
+SPELLINGS = [
+    b'{"jsonrpc":"2.0","id":1,"method":"tools\\/call","params":{"name":"guarded"}}\n',
+    b'{"jsonrpc":"2.0","id":1,"m\\u0065thod":"tools/call","params":{"n\\u0061me":"gu\\u0061rded"}}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":{"a":"\\ud800"}}}\n',
+    b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded"}}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":null}}\n',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":{"a":'
+    + b"[" * 3000
+    + b"]" * 3000
+    + b"}}}\n",
+]
+
+
+def test_no_spelling_gets_around_hooks(project: Project, connect: Connections) -> None:
     guard(project)
     connection = connect()
-    connection.send(line)
-    assert connection.receive()["result"]["isError"] is True
+    for line in SPELLINGS:
+        connection.send(line)
+        assert connection.receive()["result"]["isError"] is True, line
     connection.end()
     assert connection.received() == []
 
 
-@pytest.mark.parametrize(
-    ("line", "code"),
-    [
+def test_what_hooks_cannot_be_shown_is_not_sent(project: Project, connect: Connections) -> None:
+    guard(project, "")
+    connection = connect()
+    for line, code in (
         (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":{"a":NaN}}}\n', -32700),
         (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["guarded",{}]}\n', -32602),
         (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","arguments":"a"}}\n', -32602),
-    ],
-)
-def test_what_hooks_cannot_be_shown_is_not_sent(line: bytes, code: int, project: Project, connect: Connections) -> None:
-    guard(project, "")
-    connection = connect()
-    connection.send(line)
-    assert connection.receive()["error"]["code"] == code
+    ):
+        connection.send(line)
+        assert connection.receive()["error"]["code"] == code, line
     connection.end()
     assert connection.received() == []
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","method":"ping","params":{"name":"guarded"}}',
-        b'{"method":"ping","jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded"}}\r',
-        b'{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call","params":{"name":"guarded"}}',
-        b'{"jsonrpc":"2.0","id":1,"METHOD":"tools/call","params":{"name":"guarded"}}',
-        b'{"jsonrpc":"2.0","id":1,"method\\u0000x":"tools/call","params":{"name":"guarded"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call\\u0000","params":{"name":"guarded"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":["tools/call"],"params":{"name":"guarded"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"Tools/Call ","params":{"name":"guarded"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","param\xc5\xbf":{"name":"guarded"},"params":{"name":"free"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","name":"free"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"free","Name":"guarded"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other","arguments":{"a":1,"a":2}}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other","arguments":{"path":1,"Path":2}}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other","arguments":{"a":{"b":1,"b":2}}}}',
-        b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","name":"free"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded\\u0000"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded\xff"}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":["guarded"]}}',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{}}}',
-    ],
-)
-def test_a_message_that_servers_read_differently_is_refused(
-    line: bytes, project: Project, connect: Connections
-) -> None:
+READ_DIFFERENTLY = [
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","method":"ping","params":{"name":"guarded"}}',
+    b'{"method":"ping","jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded"}}\r',
+    b'{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call","params":{"name":"guarded"}}',
+    b'{"jsonrpc":"2.0","id":1,"METHOD":"tools/call","params":{"name":"guarded"}}',
+    b'{"jsonrpc":"2.0","id":1,"method\\u0000x":"tools/call","params":{"name":"guarded"}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call\\u0000","params":{"name":"guarded"}}',
+    b'{"jsonrpc":"2.0","id":1,"method":["tools/call"],"params":{"name":"guarded"}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"Tools/Call ","params":{"name":"guarded"}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","param\xc5\xbf":{"name":"guarded"},"params":{"name":"free"}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","name":"free"}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"free","Name":"guarded"}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other","arguments":{"a":1,"a":2}}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other","arguments":{"path":1,"Path":2}}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other","arguments":{"a":{"b":1,"b":2}}}}',
+    b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded","name":"free"}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded\\u0000"}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"guarded\xff"}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":["guarded"]}}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":{}}}',
+]
+
+
+def test_a_message_that_servers_read_differently_is_refused(project: Project, connect: Connections) -> None:
     """Some take the first of two fields, some the last, and some ignore case."""
     guard(project, "^guarded$|^other$", systemMessage="seen")
     connection = connect()
-    connection.send(line + b"\n")
-    answer = connection.receive()
-    assert (answer["id"], answer["error"]["code"]) == (1, -32600)
+    for line in READ_DIFFERENTLY:
+        connection.send(line + b"\n")
+        answer = connection.receive()
+        assert (answer["id"], answer["error"]["code"]) == (1, -32600), line
     assert connection.text("free") == "ran free {}"
-    assert "the message was not sent to the server: " in connection.end()[1]
+    assert connection.end()[1].count("the message was not sent to the server: ") == len(READ_DIFFERENTLY)
     assert len(connection.received()) == 1
 
 
-@pytest.mark.parametrize("member", [[call("guarded", 5)], 5, {**call("free", 5), "Method": "tools/call"}])
-def test_a_batch_with_a_member_that_is_not_a_clear_message_is_refused(
-    member: Any, project: Project, connect: Connections
-) -> None:
+def test_a_batch_with_a_member_that_is_not_a_clear_message_is_refused(project: Project, connect: Connections) -> None:
     guard(project)
     connection = connect()
-    connection.send([call("free", 1), member])
-    answers = connection.receive()
-    assert answers[0]["id"] == 1
-    assert {answer["error"]["code"] for answer in answers} == {-32600}
+    for member in ([call("guarded", 5)], 5, {**call("free", 5), "Method": "tools/call"}):
+        connection.send([call("free", 1), member])
+        answers = connection.receive()
+        assert answers[0]["id"] == 1
+        assert {answer["error"]["code"] for answer in answers} == {-32600}
     connection.end()
     assert connection.received() == []
 
@@ -616,8 +609,8 @@ def test_a_server_that_closes_its_input_is_noticed_by_the_client(project: Projec
 
 @pytest.mark.parametrize(("server", "status"), [("/no/such/server", 127), ("/etc/passwd", 126)])
 def test_a_server_that_cannot_be_started(server: str, status: int, project: Project) -> None:
-    ended = subprocess.run([*PROXY, "--", server], capture_output=True, text=True, env=project.environment())
-    assert ended.returncode == status
+    ended = run("mcp-proxy", "--", server, cwd=project.root, env=project.environment())
+    assert ended.status == status
     assert f"cannot start the MCP server: {server}" in ended.stderr
     assert ended.stdout == ""
 
@@ -628,18 +621,17 @@ def test_a_server_that_cannot_be_started(server: str, status: int, project: Proj
 def test_a_server_runs_without_hooks_that_are_not_approved_only_if_that_is_allowed(project: Project) -> None:
     guard(project)
     server = ["--", sys.executable, str(SERVER), str(project.note("received"))]
-    line = json.dumps(call("guarded")).encode() + b"\n"
 
-    def run(*options: str) -> subprocess.CompletedProcess[bytes]:
-        command = [*PROXY, "-C", str(project.root), *options, *server]
-        return subprocess.run(command, input=line, capture_output=True, env=project.environment())
+    def run_proxy(*options: str) -> Run:
+        line = json.dumps(call("guarded")) + "\n"
+        return run("mcp-proxy", *options, *server, cwd=project.root, env=project.environment(), stdin=line)
 
-    refused = run()
-    assert (refused.returncode, refused.stdout, project.note("received").exists()) == (1, b"", False)
-    ended = run("--allow-unguarded")
+    refused = run_proxy()
+    assert (refused.status, refused.stdout, project.note("received").exists()) == (1, "", False)
+    ended = run_proxy("--allow-unguarded")
     for stderr in (refused.stderr, ended.stderr):
-        assert stderr.count(b"not approved. ") == 1
-        assert b"llxprt-hooks trust" in stderr
+        assert stderr.count("not approved. ") == 1
+        assert "llxprt-hooks trust" in stderr
     assert json.loads(ended.stdout)["result"]["content"][0]["text"] == "ran guarded {}"
 
 
@@ -721,5 +713,4 @@ def test_hooks_are_logged(project: Project, connect: Connections) -> None:
 
 def test_wrong_usage(project: Project) -> None:
     for arguments in ([], ["--install", "claude", "--", "x"], ["--alias", "x", "--", "cat"]):
-        ended = subprocess.run([*PROXY, *arguments], capture_output=True, env=project.environment())
-        assert ended.returncode == 64
+        assert run("mcp-proxy", *arguments, cwd=project.root, env=project.environment()).status == 64

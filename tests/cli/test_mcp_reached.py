@@ -191,34 +191,34 @@ def test_pinned_tools_wait_for_approval(connect: Connections, upstream: Upstream
     assert upstream.methods() == ["tools/list"], "the proxy asks itself"
 
 
-@pytest.mark.parametrize(
-    ("tool", "expected"),
-    [
-        ("401", "status 401 (Unauthorized): because; pass a token with --header"),
-        ("403", "status 403 (Forbidden): because"),
-        ("500", "status 500 (Internal Server Error): because"),
-        ("expired", "status 404 (Not Found); check the URL"),
-        ("moved", "redirects are not followed: use --upstream /mcp/"),
-        ("page", "sent an answer of type text/html"),
-        ("not JSON", "sent an answer that is no reply to the request"),
-        ("says nothing", "ended its answer without a result"),
-        ("dies", "broke off: peer closed connection"),
-        ("huge", "larger than 64 MiB"),
-        ("400", "of the server"),
-    ],
-)
+PROBLEMS = [
+    ("401", "status 401 (Unauthorized): because; pass a token with --header"),
+    ("403", "status 403 (Forbidden): because"),
+    ("500", "status 500 (Internal Server Error): because"),
+    ("expired", "status 404 (Not Found); check the URL"),
+    ("moved", "redirects are not followed: use --upstream /mcp/"),
+    ("page", "sent an answer of type text/html"),
+    ("not JSON", "sent an answer that is no reply to the request"),
+    ("says nothing", "ended its answer without a result"),
+    ("dies", "broke off: peer closed connection"),
+    ("huge", "larger than 64 MiB"),
+    ("400", "of the server"),
+]
+
+
 @pytest.mark.parametrize("is_guarded", [False, True], ids=["unguarded", "guarded"])
 def test_a_request_that_the_server_does_not_answer_gets_an_error(
-    project: Project, connect: Connections, upstream: Upstream, tool: str, expected: str, is_guarded: bool
+    project: Project, connect: Connections, upstream: Upstream, is_guarded: bool
 ) -> None:
     if is_guarded:
         command = project.hook(says={})
         project.configure(AfterTool={"matcher": ".*", "hooks": [{"type": "command", "command": command}]})
     connection = connect("--upstream", upstream.url)
-    answer = connection.call(tool, "a-1")
-    assert answer["id"] == "a-1"
-    assert expected in problem_of(answer)
-    assert connection.text("free") == "secret", "the connection lasts"
+    for tool, expected in PROBLEMS:
+        answer = connection.call(tool, f"id of {tool}")
+        assert answer["id"] == f"id of {tool}"
+        assert expected in problem_of(answer)
+        assert connection.text("free") == "secret", "the connection lasts"
 
 
 def test_a_session_that_the_server_has_ended(connect: Connections, upstream: Upstream) -> None:

@@ -22,6 +22,8 @@ from tests.support.processes import DEADLINE
 if TYPE_CHECKING:
     from tests.support.cli import CliProject
 
+pytestmark = pytest.mark.usefixtures("few_certificates")
+
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"capabilities": {}}}
 
 

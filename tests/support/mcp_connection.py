@@ -24,7 +24,7 @@ class Connection:
     def __init__(self, project: Project, *options: str, server: list[str] | None = None, **variables: str) -> None:
         self.project = project
         self._received = project.note("received")
-        command = ["--", *(server or [sys.executable, str(SERVER), str(self._received)])]
+        command = ["--", *(server or [sys.executable, "-IS", str(SERVER), str(self._received)])]
         if project.project_file.exists():
             project.approve()
         self.process = preloaded.start(
@@ -95,10 +95,10 @@ def call(name: str, ident: Any = 1, **arguments: Any) -> dict[str, Any]:
 
 
 class Connections:
-    def __init__(self, project: Project) -> None:
-        self.project = project
+    def __init__(self, project: Project, **variables: str) -> None:
+        self.project, self.variables = project, variables
         self.made: list[Connection] = []
 
     def __call__(self, *options: str, server: list[str] | None = None, **variables: str) -> Connection:
-        self.made.append(Connection(self.project, *options, server=server, **variables))
+        self.made.append(Connection(self.project, *options, server=server, **self.variables, **variables))
         return self.made[-1]

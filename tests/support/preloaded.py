@@ -40,7 +40,10 @@ _IN_COMMANDS: Final = {
         "llxprt_hooks.model.google_genai",
     ),
     "inspect": ("llxprt_hooks.cli.commands.inspect", "llxprt_hooks.cli.web.server"),
-    "mcp-proxy": ("llxprt_hooks.cli.commands.mcp_proxy", "llxprt_hooks.integrations.proxy.mcp.server"),
+    "mcp-proxy": (
+        *("llxprt_hooks.cli.commands.mcp_proxy", "jsonschema.validators", "asyncio"),
+        *(f"llxprt_hooks.integrations.proxy.mcp.{name}" for name in ("http", "reached", "served")),
+    ),
     "model-proxy": ("llxprt_hooks.cli.commands.model_proxy", "llxprt_hooks.integrations.proxy.model_http.app"),
     "serve": ("llxprt_hooks.cli.commands.serve", "llxprt_hooks.fleet.serve.http_front", "nats"),
 }
