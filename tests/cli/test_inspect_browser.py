@@ -263,7 +263,7 @@ def test_an_event_appears_when_it_starts_with_who_asked_and_what_changed(browser
     ):
         page.see(".row.running", "Running by redact")
         page.see(".row.running .who", "web")
-        page.see(".row.running .who", "session-…")
+        page.see(".row.running .who", "…ssion-of-web")
         page.click(".row.running")
         page.see("#details", "Running: redact.")
         page.see("#details .facts", "session-of-web")

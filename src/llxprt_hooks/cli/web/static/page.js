@@ -57,7 +57,8 @@ const count = (number) => number.toLocaleString();
 const plural = (number, word) => `${count(number)} ${word}${number === 1 ? "" : "s"}`;
 const pretty = (value) => JSON.stringify(value, null, 2);
 const lastPart = (path) => path.replace(/\/+$/, "").split("/").pop() || path;
-const shortSession = (id) => id.length > 12 ? `${id.slice(0, 8)}…` : id;
+// Names that programs choose often differ at their end only.
+const shortSession = (id) => /^[\da-f]{8}-[\da-f-]{27}$/i.test(id) ? `${id.slice(0, 8)}…` : id.length > 13 ? `…${id.slice(-12)}` : id;
 const capital = (word) => word.charAt(0).toUpperCase() + word.slice(1);
 const badge = (decision, word = decision) => h("span", { className: `badge ${decision}` }, capital(word));
 
