@@ -18,12 +18,14 @@ import click
 
 import llxprt_hooks
 import llxprt_hooks.testing
-from llxprt_hooks.cli.main import cli
+from llxprt_hooks.cli.main import GROUPS, cli
+from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.validate.rules import grouped_rules
 from llxprt_hooks.events import EVENTS, EventField, FieldKind, HookEventName
 from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.settings.hook_fields import HOOKS_CONFIG
-from llxprt_hooks.settings.schema import GROUPS, hook_shape, settings_executors
+from llxprt_hooks.settings.schema import GROUPS as HOOK_GROUPS
+from llxprt_hooks.settings.schema import hook_shape, settings_executors
 from llxprt_hooks.settings.shape import ArrayOf, Field, Scalar, Shape
 
 HERE = Path(__file__).parent
@@ -65,6 +67,17 @@ def help_of(name: str) -> str:
     return "\n\n".join(filter(None, [usage, *text, table(["Option", "What it does"], rows), also, *examples]))
 
 
+def commands_of(_: str) -> str:
+    """Return a table of all commands, as the help has them."""
+    rows = [[title, f"[`{name}`](#{name})", does] for title, names in GROUPS.items() for name, does in names.items()]
+    return table(["To", "Use", "What it does"], rows)
+
+
+def statuses_of(_: str) -> str:
+    """Return a table of exit statuses."""
+    return table(["Status", "Meaning"], [[str(int(status)), status.meaning] for status in ExitStatus])
+
+
 def option_row(option: click.Option, context: click.Context) -> list[str]:
     record = option.get_help_record(context)
     assert record is not None
@@ -93,7 +106,7 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 def fields_of(name: str) -> str:
     """Return a table of the fields of hook groups, of hooks of a type, or of ``hooksConfig``."""
-    shapes = {"group": GROUPS[HookEventName.BEFORE_TOOL].fields, "hook": hook_shape("command").fields}
+    shapes = {"group": HOOK_GROUPS[HookEventName.BEFORE_TOOL].fields, "hook": hook_shape("command").fields}
     shapes["hooksConfig"] = HOOKS_CONFIG.fields
     fields = shapes.get(name) or settings_executors()[name].fields or {}
     return table(["Field", "Type", "Default", "Meaning"], list(field_rows(fields)))
@@ -294,6 +307,8 @@ def each_recipe(_: str) -> str:
 PARTS: dict[str, Callable[[str], str]] = {
     "recipes": each_recipe,
     "help": help_of,
+    "commands": commands_of,
+    "statuses": statuses_of,
     "events": events_of,
     "fields": fields_of,
     "findings": findings_of,

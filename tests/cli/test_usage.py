@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from llxprt_hooks.cli.main import COMMANDS
+from llxprt_hooks.commands.exit_status import ExitStatus
 from tests.support.cli import COMMAND, ESCAPE, Call, CliProject
 
 
@@ -28,6 +29,12 @@ def test_help_lists_every_command_with_a_whole_sentence(world: CliProject) -> No
 
     for name, does in COMMANDS.items():
         assert re.search(rf"^  {name} +{re.escape(does)}$", listing, re.MULTILINE)
+
+
+def test_help_lists_every_exit_status_with_its_meaning(world: CliProject) -> None:
+    listing = " ".join(world.run("--help").stdout.split())
+
+    assert [status for status in ExitStatus if f" {int(status)} {status.meaning}" not in listing] == []
 
 
 def test_help_loads_no_more_than_it_needs() -> None:

@@ -19,6 +19,7 @@ import pytest
 import llxprt_hooks
 import llxprt_hooks.testing
 from llxprt_hooks.cli.main import COMMANDS, cli
+from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.validate import Rule
 from llxprt_hooks.events import EVENTS, HookEventName
 from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
@@ -114,6 +115,13 @@ def test_the_site_has_the_help_of_every_command(site: Path) -> None:
         assert spellings - set(re.findall(r"-[\w-]+", re.sub(r"<[^>]+>", "", section))) == set()
         for paragraph in (command.help or "").split("\n\n"):
             assert re.sub(r"[\s`#\b]", "", paragraph) in text, (name, paragraph)
+
+
+def test_the_site_lists_every_command_and_exit_status(site: Path) -> None:
+    shown = rows_of(site / "commands.html", "the-command-line")
+    listed = [f"{name} {does}" for name, does in COMMANDS.items()]
+    listed += [f"{int(status)} {status.meaning}".replace("`", "") for status in ExitStatus]
+    assert [each for each in listed if not any(row.endswith(each) for row in shown)] == []
 
 
 def rows_of(page: Path, section: str) -> list[str]:

@@ -94,6 +94,8 @@ class CommandModules(click.Group):
         for title, commands in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(f"{name:<{width}}", does) for name, does in commands.items()])
+        with formatter.section("Exit status"):
+            formatter.write_dl([(f"{status:<{width}}", status.meaning) for status in ExitStatus])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
@@ -131,7 +133,6 @@ def cli() -> None:
       llxprt-hooks fire BeforeTool       try it
       llxprt-hooks fire --help           help for a command, with examples
 
-    Exit status: 0 allowed or finished, 2 blocked by a hook, 3 stopped by a hook, 64 wrong usage, 1 any other failure.
     Results go to standard output, everything else to standard error.
     """
 

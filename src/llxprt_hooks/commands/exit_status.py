@@ -6,22 +6,28 @@ import os
 import resource
 import signal
 from enum import IntEnum
+from typing import Self
 
 
 class ExitStatus(IntEnum):
     """Exit status of a command. Results go to stdout; progress, warnings and diagnostics go to stderr."""
 
-    OK = 0
-    """Allowed or finished. A hook that only failed counts as allowed."""
-    FAILED = 1
-    """Any other failure."""
-    BLOCKED = 2
-    STOPPED = 3
-    USAGE = 64
-    INTERRUPTED = 130
-    """Ctrl-C."""
-    READER_LEFT = 141
-    """The reader of standard output closed it, as in ``| head``: 128 + SIGPIPE, as shells report it."""
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> Self:
+        status = int.__new__(cls, value)
+        status._value_ = value
+        status.meaning = meaning
+        return status
+
+    OK = 0, "Allowed, or finished. If a hook fails, the call goes ahead."
+    FAILED = 1, "A file can't be read or written, the model doesn't respond, a check failed, or you answered \"no\"."
+    BLOCKED = 2, "Blocked by a hook, in `fire` and `run`."
+    STOPPED = 3, 'Stopped by a hook (`"continue": false`), in `fire` and `run`.'
+    USAGE = 64, "Wrong usage: the command, option, event, folder or recipe does not exist."
+    INTERRUPTED = 130, "Interrupted with Ctrl-C."
+    READER_LEFT = 141, "Whatever reads standard output has exited, as in `| head`."
+    """128 + SIGPIPE, as shells report it."""
 
 
 def status_of_failed_start(error: OSError) -> int:
