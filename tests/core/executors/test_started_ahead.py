@@ -11,7 +11,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -361,56 +361,6 @@ async def test_a_forked_process_starts_its_own(tmp_path: Path) -> None:
     assert json.loads(os.read(reader, 100)) == [0, True]
     os.close(reader)
     assert (await agent.event()).ahead
-
-
-PROBE = """
-import fcntl, json, os, resource, signal, sys
-text = sys.stdin.read()
-kinds = {}
-for fd in os.listdir("/proc/self/fd"):
-    try:
-        kinds[fd] = os.readlink(f"/proc/self/fd/{fd}").partition(":")[0], fcntl.fcntl(int(fd), fcntl.F_GETFL)
-    except OSError:
-        pass
-status = dict(line.split(":", 1) for line in open("/proc/self/status"))
-keep = ("Umask", "Uid", "Gid", "Groups", "NoNewPrivs", "Seccomp", "SigBlk", "SigIgn", "SigCgt", "CapEff",
-        "Cpus_allowed", "Threads")
-limits = {n: resource.getrlimit(getattr(resource, n)) for n in dir(resource) if n.startswith("RLIMIT_")}
-seen = {
-    "text": json.loads(text) | {"timestamp": ""}, "kinds": kinds, "limits": limits, "cwd": os.getcwd(),
-    "argv": sys.argv, "environment": dict(os.environ), "status": {key: status[key] for key in keep},
-    "parent": os.getppid() == int(os.environ["TESTED"]) or os.getpgid(0) == os.getppid(),
-    "group": os.getpgid(0) == os.getsid(0), "session": os.getsid(0) != os.getsid(int(os.environ["TESTED"])),
-    "signals": [fcntl.fcntl(0, fcntl.F_GETSIG), fcntl.fcntl(0, fcntl.F_GETOWN)],
-    "pipe": [fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ) for fd in (0, 1, 2)],
-    "nice": os.getpriority(os.PRIO_PROCESS, 0), "tty": os.isatty(0), "scheduler": os.sched_getscheduler(0),
-    "dispositions": [str(signal.getsignal(n)) for n in sorted(signal.valid_signals())],
-}
-sys.stderr.write(json.dumps(seen, sort_keys=True))
-print('{"systemMessage": "seen"}')
-sys.exit(3)
-"""
-
-
-async def test_a_script_sees_the_same_as_in_a_fresh_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "probe.py").write_text(PROBE)
-    monkeypatch.setenv("TESTED", str(os.getpid()))
-    command = f"{sys.executable} probe.py 'an argument' || exit $?"
-    fresh, agent = Agent(tmp_path, command, warm=False), Agent(tmp_path, command)
-    agent.config.session_id = fresh.config.session_id
-    agent.hooks.has_hooks_for("BeforeTool", "write_file")
-    waiting()
-    cold, started = await fresh.event(), await agent.event()
-
-    assert (cold.ahead, started.ahead) == (False, True)
-    assert seen(cold) == seen(started)
-    assert (cold.exit_code, cold.stdout, cold.success) == (started.exit_code, started.stdout, started.success)
-    assert cold.exit_code == 3
-
-
-def seen(result: HookExecutionResult) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(result.stderr)
-    return found
 
 
 async def test_a_large_payload_arrives_whole(tmp_path: Path) -> None:
