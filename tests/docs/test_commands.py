@@ -20,10 +20,10 @@ JSON_PAGE = "docs/json-output.md"
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_shows_its_options(name: str) -> None:
-    """The site fills in the block; a reader of the file sees in it the command that prints them."""
+    """The site fills in the block; a reader of the file sees what the command is for, and what prints its help."""
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     assert f"\n## {name}\n" in text
-    assert f"\n```{{help}} {name}\nllxprt-hooks {name} --help\n```\n" in text
+    assert f"\n```{{help}} {name}\nllxprt-hooks {name} --help    # {COMMANDS[name]}\n```\n" in text
 
 
 @pytest.mark.parametrize("block", ["commands", "statuses"])
