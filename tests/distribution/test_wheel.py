@@ -9,12 +9,16 @@ import venv
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from llxprt_hooks import __version__
 from tests.docs.pages import ROOT, sections
 from tests.docs.screens import check_screen, typed
+
+if TYPE_CHECKING:
+    from tests.support.fixtures import Once
 
 pytestmark = pytest.mark.slow
 
@@ -40,11 +44,10 @@ class Environment:
 
 
 @pytest.fixture(scope="module")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dist(once: Once) -> Path:
     """What ``make dist`` builds."""
-    folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([sys.executable, "-m", "build", "--outdir", folder, ROOT], check=True, capture_output=True)
-    return folder
+    command = [sys.executable, "-m", "build", "--outdir"]
+    return once("dist", lambda folder: subprocess.run([*command, folder, ROOT], check=True, capture_output=True))
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +57,15 @@ def wheel(dist: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    folder = tmp_path_factory.mktemp("empty")
-    venv.create(folder / "venv", with_pip=True)
-    pip: list[str | Path] = [folder / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet", wheel]
-    subprocess.run(pip, check=True, capture_output=True)
-    environment = Environment(folder / "venv", folder / "home")
-    environment.home.mkdir()
-    return environment
+def installed(wheel: Path, once: Once) -> Environment:
+    def make(folder: Path) -> None:
+        venv.create(folder / "venv", with_pip=True)
+        pip: list[str | Path] = [folder / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet", wheel]
+        subprocess.run(pip, check=True, capture_output=True)
+        (folder / "home").mkdir()
+
+    folder = once("empty", make)
+    return Environment(folder / "venv", folder / "home")
 
 
 def metadata(wheel: Path) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import click
@@ -26,6 +27,9 @@ from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.settings.hook_fields import HOOKS_CONFIG
 from llxprt_hooks.settings.schema import GROUPS, hook_shape, settings_executors, supported_types
 from tests.docs.pages import PAGES, ROOT, SITE_ONLY
+
+if TYPE_CHECKING:
+    from tests.support.fixtures import Once
 
 
 def build(pages: Path, site: Path) -> subprocess.CompletedProcess[str]:
@@ -63,11 +67,12 @@ def seen(page: Path) -> Seen:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("built") / "site"
-    built = build(ROOT / "docs", folder)
-    assert built.returncode == 0, built.stderr
-    return folder
+def site(once: Once) -> Path:
+    def make(folder: Path) -> None:
+        built = build(ROOT / "docs", folder / "site")
+        assert built.returncode == 0, built.stderr
+
+    return once("built", make) / "site"
 
 
 @pytest.fixture(scope="module")

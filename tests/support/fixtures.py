@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import fcntl
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,29 @@ if TYPE_CHECKING:
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
+
+
+Once = Callable[[str, Callable[[Path], object]], Path]
+"""Makes the content of a folder with that name, if nobody has, and returns the folder."""
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """For what takes long to make: the workers that run the tests share it."""
+    own = tmp_path_factory.getbasetemp()
+    common = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def made_once(name: str, make: Callable[[Path], object]) -> Path:
+        folder, is_made = common / name, common / f"{name}.made"
+        with open(common / f"{name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not is_made.exists():
+                folder.mkdir(exist_ok=True)
+                make(folder)
+                is_made.touch()
+        return folder
+
+    return made_once
 
 
 @pytest.fixture
