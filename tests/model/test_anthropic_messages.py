@@ -215,3 +215,10 @@ def test_a_streamed_answer_has_the_token_counts_of_a_complete_one() -> None:
     assert TRANSLATOR.to_hook_llm_response(streamed) == TRANSLATOR.to_hook_llm_response(response)
     counts = {"promptTokenCount": 28, "candidatesTokenCount": 4, "totalTokenCount": 32}
     assert TRANSLATOR.to_hook_llm_response(streamed)["usageMetadata"] == counts
+
+
+def test_in_the_full_view_a_hook_can_remove_the_system_prompt() -> None:
+    given = request(USER, system="Be careful.")
+    prompt, user = TRANSLATOR.to_full_llm_request(given)["messages"]
+
+    assert TRANSLATOR.from_full_llm_request({"messages": [{**prompt, "content": ""}, user]}, given) == request(USER)

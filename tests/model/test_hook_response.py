@@ -205,3 +205,30 @@ def test_a_call_that_the_answer_does_not_have_is_not_added(
 
     assert result is response
     assert "the answer has no call with the id 'rm'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("content", "parts"),
+    [
+        ({"toolCalls": []}, []),
+        (
+            {"parts": ["Look."], "toolCalls": [{"id": "read_file", "name": "read_file"}]},
+            [types.Part(text="Look."), CALL],
+        ),
+    ],
+    ids=["a call is removed", "a text is added"],
+)
+def test_in_the_full_view_the_parts_of_an_answer_stay_in_one_content(
+    translator: HookTranslatorGenAIv1, content: dict[str, Any], parts: list[types.Part]
+) -> None:
+    response = types.GenerateContentResponse(candidates=[types.Candidate(content=types.ModelContent([CALL]))])
+
+    result: Any = translator.from_full_llm_response({"candidates": [{"content": content}]}, response)
+
+    assert result.candidates[0].content.parts == parts
+
+
+def test_an_answer_without_calls_is_left_to_the_view_without_them(translator: HookTranslatorGenAIv1) -> None:
+    response = types.GenerateContentResponse(candidates=[types.Candidate(content=types.ModelContent("Hello"))])
+
+    assert translator.from_full_llm_response({"candidates": [{"content": {"parts": ["Bye"]}}]}, response) is None

@@ -548,6 +548,18 @@ class TestTheFullView:
         assert json.loads(result["content"]) == output
         assert changed.contents == [model(OTHER_CALL), user(_result(response))]
 
+    def test_a_result_of_a_call_that_was_not_shown_is_ignored(
+        self, translator: HookTranslatorGenAIv1, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        base = GenerateContentParameters("m", [model(OTHER_CALL), user(_result({"output": "a.py"}))])
+        messages = translator.to_full_llm_request(base)["messages"]
+
+        other = {"role": "tool", "toolCallId": "another", "content": "b.py"}
+        result = translator.from_full_llm_request({"messages": [*messages, other]}, base)
+
+        assert result.contents == base.contents
+        assert "no result of the call `another` was shown" in caplog.text
+
 
 def _result(output: dict[str, object]) -> types.Part:
     return types.Part.from_function_response(name="glob", response=output)

@@ -19,6 +19,7 @@ import pytest
 
 from llxprt_hooks import Config, HookExecutionResult, HookObserver, Hooks
 from llxprt_hooks.core.executors import watched_files
+from llxprt_hooks.core.executors.command import CommandExecutor
 from llxprt_hooks.core.executors.watched_files import FilesOfCommands
 from llxprt_hooks.process import ahead as ahead_module
 from llxprt_hooks.process.ahead import Start, ahead
@@ -92,6 +93,23 @@ async def test_the_first_process_is_started_when_the_hooks_are_read_and_the_next
 
     assert pids_in(tmp_path / "pids", 3) == used
     assert len(set(used)) == 3
+
+
+@pytest.mark.parametrize(("command", "waits"), [(COUNTER, True), (f"{sys.executable} hook.py", False)])
+def test_what_would_wait_for_the_first_event_is_known(
+    tmp_path: Path, command: str, waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hook.py").write_text("print('{}')")
+    starts: list[Start | None] = []
+    monkeypatch.setattr(
+        CommandExecutor, "prepare", lambda executor, spec, run: starts.append(executor.first_start(spec, run))
+    )
+
+    Agent(tmp_path, command).hooks.has_hooks_for("BeforeTool", "write_file")
+
+    [start] = starts
+    assert (start is not None) is waits
+    assert start is None or (start.argv[-1], start.cwd) == (COUNTER, str(tmp_path))
 
 
 async def test_without_warm_nothing_is_started_ahead(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ async def test_an_interpreter_that_can_start_no_process_blocks(
     def refuse(*_: Any) -> None:
         raise RuntimeError("subprocess not supported for isolated subinterpreters")
 
-    monkeypatch.setattr(child, "Process", refuse)
+    monkeypatch.setattr(child, "start_program", refuse)
 
     output = await fire_before_tool_hook(config, "write_file", {})
 
