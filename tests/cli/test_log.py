@@ -89,6 +89,19 @@ def test_executions_are_a_line_each_oldest_first_with_what_they_decided(recorded
     assert run.stderr == ""
 
 
+def test_a_line_shows_who_asked(world: CliProject) -> None:
+    said: list[dict[str, Any]] = [{"team": "web", "level": 3, "more": {}}, {"team": "\x1b[31m" + "x" * 50}, {}]
+    record(world, *(execution(hook_input={"tool_name": "glob", "metadata": each}) for each in said))
+
+    lines = world.run("log").stdout.splitlines()
+
+    assert [line.split("ms")[1].partition("BeforeTool")[0].strip() for line in lines] == [
+        "web, 3",
+        "\\x1b[31mxxxxxx…",
+        "",
+    ]
+
+
 def test_what_hooks_that_act_did_has_a_word_of_its_own(world: CliProject) -> None:
     acts = HookConfig("command", CommandSpec("./h"), name="h", acts=True)
     events = (E.BEFORE_TOOL, E.AFTER_TOOL, E.AFTER_MODEL, E.BEFORE_AGENT, E.AFTER_AGENT, E.PRE_COMPRESS)

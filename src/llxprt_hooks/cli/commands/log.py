@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 MAX_COLUMN = 28
-MAX_PROJECT = 12
+MAX_NAME = 12
 """Columns, so that a line fits a terminal of 80 with a hook's name."""
 
 A_SECOND = 1_000
@@ -100,9 +100,9 @@ def command(
 ) -> int:
     """Show the latest executions of this project's hooks, one per line. With an ID, show that execution.
 
-    A line has the beginning of the ID, the time, the decision, the duration, the event with its tool, the hook, and
-    the reason or what the hook changed. If a hook asked about a call, a second line has the answer and how long it
-    took.
+    A line has the beginning of the ID, the time, the decision, the duration, who asked if the program's metadata
+    says so, the event with its tool, the hook, and the reason or what the hook changed. If a hook asked about a call,
+    a second line has the answer and how long it took.
 
     `run`, `serve` and the proxies write the log. Your own program writes it with
     `Hooks.load(project, log=True)`. The log is in ~/.llxprt/logs, in a file of limited size
@@ -189,7 +189,7 @@ class _Lines:
     def __init__(self, records: Sequence[Record], *, show_project: bool) -> None:
         self._console = stdout_console()
         self._show_project = show_project
-        self._times = self._projects = self._places = 0
+        self._times = self._projects = self._callers = self._places = 0
         self._words = len("blocked")
         for record in records:
             self._make_room(record)
@@ -197,6 +197,7 @@ class _Lines:
     def _make_room(self, record: Record) -> None:
         self._times = _wider(self._times, _short_time(record))
         self._projects = _wider(self._projects, _project(record))
+        self._callers = _wider(self._callers, _caller(record))
         self._places = _wider(self._places, _place(record))
         self._words = _wider(self._words, _outcome(record)[0])
 
@@ -212,7 +213,8 @@ class _Lines:
         place = f"{_place(record):<{self._places}}"
         hook: list[Part] = [(one_line(record.get("hook")), "bold"), (_warm(record), "dim")]
         hook += [f": {details}"] if details else []
-        columns = [*start, f"  {_duration(record):>9}  ", project]
+        caller: Part = (f"{_caller(record):<{self._callers}}  ", "dim") if self._callers else ""
+        columns = [*start, f"  {_duration(record):>9}  ", project, caller]
         if fits(self._console, [line(*columns, f"{place}  ", *hook)]):
             print_line(self._console, *columns, f"{place}  ", *hook)
         elif fits(self._console, [line(*columns, place)]):
@@ -220,7 +222,7 @@ class _Lines:
             print_wrapped(self._console, f"{'':<{SHORT_ID}}  ", *hook)
         else:
             print_line(self._console, *start)
-            print_wrapped(self._console, "  ", project, f"{_place(record)}  {_duration(record)}")
+            print_wrapped(self._console, "  ", project, caller, f"{_place(record)}  {_duration(record)}")
             print_wrapped(self._console, "  ", *hook)
 
 
@@ -234,7 +236,15 @@ def _place(record: Record) -> str:
 
 
 def _project(record: Record) -> str:
-    return shorten(PurePath(str(record.get("project") or "-")).name, MAX_PROJECT)
+    return shorten(PurePath(str(record.get("project") or "-")).name, MAX_NAME)
+
+
+def _caller(record: Record) -> str:
+    """Return who asked: the values in the `metadata` of the program."""
+    metadata = record.get("metadata")
+    values = metadata.values() if isinstance(metadata, dict) else ()
+    said = (one_line(value) for value in values if isinstance(value, (str, int)))
+    return shorten(", ".join(said), MAX_NAME)
 
 
 def _outcome(record: Record) -> tuple[str, str, str]:
