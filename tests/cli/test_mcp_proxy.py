@@ -305,6 +305,48 @@ def test_a_client_gets_one_result_and_it_is_the_one_that_hooks_saw(project: Proj
     assert len(project.payloads()) == 1
 
 
+def test_a_later_reply_reaches_hooks_too(project: Project, connect: Connections) -> None:
+    """A client that takes the first one for invalid waits for the next."""
+    project.configure(AfterTool=project.hook(says={"systemMessage": "mind"}))
+    connection = connect()
+    first, second = (json.dumps({"jsonrpc": "2.0", "id": ident, "result": {"content": []}}) for ident in (1, 2))
+    assert "mind" in str(connection.call("raw", 1, lines=[first]))
+    connection.send(call("raw", 2, lines=[first, second]))
+    answers = [connection.receive(), connection.receive()]
+    assert {answer["id"] for answer in answers} == {1, 2}
+    assert all("mind" in str(answer) for answer in answers)
+
+
+def test_a_reply_that_strict_clients_do_not_take_for_one_becomes_an_error(
+    project: Project, connect: Connections
+) -> None:
+    project.configure(AfterTool=project.hook())
+    connection = connect()
+    said = '"result":null', '"x":1', '"error":null', '"error":"no"', '"error":{"message":"no"}', '"error":{"code":1}'
+    for ident, field in enumerate(said):
+        answer = connection.call("raw", ident, lines=[f'{{"jsonrpc":"2.0","id":{ident},{field}}}'])
+        assert answer["id"] == ident
+        assert "a message of the server was not passed on: it" in answer["error"]["message"], field
+
+
+@pytest.mark.parametrize("ident", ["null", "true", "[1]", '{"a":1}'])
+def test_a_reply_with_an_id_that_is_none_is_dropped(ident: str, project: Project, connect: Connections) -> None:
+    project.configure(AfterTool=project.hook(says={"systemMessage": "mind"}))
+    connection = connect()
+    replies = [f'{{"jsonrpc":"2.0","id":{each},"result":{{"content":[]}}}}' for each in (ident, 1)]
+    answer = connection.call("raw", 1, lines=replies)
+    assert (answer["id"], "mind" in str(answer)) == (1, True)
+
+
+def test_content_that_is_not_a_list_of_texts_is_shown_to_hooks(project: Project, connect: Connections) -> None:
+    project.configure(AfterTool=project.hook())
+    connection = connect()
+    for content in ("secret", {"type": "text", "text": "secret"}, [{"type": "text", "text": ["secret"]}], ["secret"]):
+        reply = {"jsonrpc": "2.0", "id": 1, "result": {"content": content}}
+        assert connection.call("raw", 1, lines=[json.dumps(reply)]) == reply
+    assert ["secret" in str(each["tool_response"]["llmContent"]) for each in project.payloads()] == [True] * 4
+
+
 def test_a_server_cannot_answer_a_call_that_it_has_not_got(project: Project, connect: Connections) -> None:
     gate = project.note("gate")
     hook = project.hook(first=f"while [ ! -e '{gate}' ]; do sleep 0.02; done", says=DENY)

@@ -51,10 +51,15 @@ def tool_result(result: Mapping[str, Any]) -> ToolResult:
 
     >>> tool_result({"content": [{"type": "text", "text": "hi"}]}).llm_content
     'hi'
+    >>> tool_result({"content": [{"type": "text", "text": ["hi"]}]}).llm_content
+    [{'type': 'text', 'text': ['hi']}]
+    >>> tool_result({"content": "hi"}).llm_content
+    'hi'
     """
     blocks = _blocks(result)
-    texts = [block.get("text") for block in blocks if isinstance(block, Mapping) and block.get("type") == "text"]
-    text = "\n".join(text for text in texts if isinstance(text, str))
+    given = [block.get("text") for block in blocks if isinstance(block, Mapping) and block.get("type") == "text"]
+    texts = [text for text in given if isinstance(text, str)]
+    text = "\n".join(texts)
     structured = result.get(STRUCTURED)
     return ToolResult(
         llm_content=text if len(texts) == len(blocks) else blocks,
@@ -114,8 +119,9 @@ def text_block(text: str) -> JSON:
 
 
 def _blocks(result: Mapping[str, Any]) -> list[Any]:
+    """Return the content; if it is not a list, a lenient client may show it all the same."""
     content = result.get("content")
-    return content if isinstance(content, list) else []
+    return content if isinstance(content, list) else [] if content is None else [_as_block(content)]
 
 
 def _note(text: str) -> JSON:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import partial
 from types import NoneType
@@ -30,6 +31,7 @@ from llxprt_hooks.integrations.proxy.mcp.json_rpc import (
     NO_ID,
     Key,
     Message,
+    as_number,
     edited,
     key_of,
     params_of,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from llxprt_hooks.integrations.proxy.mcp.server import Link
 
 TAKEN: Final = "another call with the same id has not been answered yet"
+_MAX_ANSWERED: Final = 100
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 """In ``_meta`` of a request since revision 2026-07-28, in which every result has a ``resultType``."""
 
@@ -80,6 +83,8 @@ class GuardedCalls:
         self._link, self._offers = link, offers
         self._server, self._integration = link.server, link.server.integration
         self._calls: dict[Key, _Call] = {}
+        self._answered: OrderedDict[Any, _Call] = OrderedDict()
+        """The latest calls that have been answered, by their ids as numbers."""
         self._task_calls: dict[str, _Call] = {}
 
     def is_hooked(self, message: Message) -> bool:
@@ -98,6 +103,7 @@ class GuardedCalls:
         """The client uses an id again: what was answered under it is done."""
         if (call := self._calls.get(key)) is not None and call.is_answered:
             self._forget(call, key)
+        self._answered.pop(as_number(key), None)
 
     def await_no_more(self, message: Any) -> None:
         """The message is not a call that has hooks, after all."""
@@ -212,6 +218,21 @@ class GuardedCalls:
         """Whether a reply is for a call that the server cannot answer now: hooks are still to see its result."""
         return (call := self._calls.get(key)) is not None and not call.is_with_server
 
+    @property
+    def can_be_answered_again(self) -> bool:
+        """Whether any call has been answered to which the server may still send a reply."""
+        return bool(self._answered)
+
+    def was_answered(self, ident: Any) -> bool:
+        return as_number(key_of(ident)) in self._answered
+
+    def expect_again(self, ident: Any) -> Key:
+        """Let hooks see another reply to a call: the client may have taken the first one for invalid, or missed it."""
+        key = key_of(ident)
+        call = self._answered[as_number(key)]
+        self._expect(_Call(call.halves, call.tool, caller=call.caller), key)
+        return key
+
     def withhold(self, key: Key | None, problem: str) -> None:
         """Keep back what hooks cannot check while calls wait for their results: a lenient client may find one in it."""
         reason = f"llxprt-hooks: a message of the server was not passed on: {problem}"
@@ -229,8 +250,8 @@ class GuardedCalls:
 
     def _returned(self, call: _Call, key: Key, message: Message, line: bytes) -> None:
         result = message.get("result")
-        if not isinstance(result, dict | None):
-            self.withhold(key, "its result is not an object")
+        if (problem := _invalid(message)) is not None:
+            self.withhold(key, problem)
             return
         given, asked = message["id"], key[1]
         if type(given) is not type(asked) or given != asked:  # a strict client would wait for one that no hook sees
@@ -295,6 +316,20 @@ class GuardedCalls:
         if self._calls.get(key) is call:
             self._calls.pop(key, None)
             self._link.waiting.pop(key, None)
+            if call.is_sent:
+                self._answered[as_number(key)] = call
+                if len(self._answered) > _MAX_ANSWERED:
+                    self._answered.popitem(last=False)
+
+
+def _invalid(reply: Message) -> str | None:
+    """Return why a reply is none: a strict client would go on waiting, and take the next one."""
+    if "result" in reply:
+        return None if isinstance(reply["result"], dict) else "its result is not an object"
+    error = reply.get("error")
+    if isinstance(error, dict) and isinstance(error.get("message"), str) and key_of(error.get("code"))[0] == "number":
+        return None
+    return "it has neither a result nor an error with a code and a message"
 
 
 def _rewritten(call: _Call, message: Message, line: bytes) -> bytes:

@@ -182,14 +182,17 @@ class GuardedConnection:
     def is_awaited(self, line: bytes) -> bool:
         """Whether hooks are concerned with a message of the server."""
         self._offers.note_change(line)
-        if not self._link.waiting and not self._server.guards_requests:
+        if not (self._link.waiting or self._calls.can_be_answered_again or self._server.guards_requests):
             return False
         head = head_of(line)
         if head is None:
             return bool(line.strip())
         if self._server.guards_requests and head.method in REQUESTS:
             return True
-        return head.is_reply and self._link.request_of(head.id) is not None
+        if not head.is_reply:
+            return False
+        is_known = self._link.request_of(head.id) is not None or self._calls.was_answered(head.id)
+        return is_known or not _has_valid_id(head.id)
 
     def from_server(self, line: bytes) -> None:
         """Handle a message of the server."""
@@ -214,9 +217,22 @@ class GuardedConnection:
             self._link.start(send_request(self._link, message, line))
             return None
         is_reply = message.get("method") is None or "result" in message
-        key = self._link.request_of(message.get("id")) if is_reply else None
+        if not is_reply:
+            return line
+        ident = message.get("id")
+        key = self._link.request_of(ident)
+        if key is None and self._calls.was_answered(ident):
+            key = self._calls.expect_again(ident)
+        if key is None and not _has_valid_id(ident) and not ("error" in message and ident is None):
+            self._calls.withhold(None, "the id of a reply is neither a string nor a number")
+            return None
         if key is None:
             return line
         if self._calls.is_early(key):  # the client would take it for the result, which hooks are to see
             return None
         return self._link.waiting[key](message, line)
+
+
+def _has_valid_id(ident: Any) -> bool:
+    """Whether all clients compare an id in the same way. Some read `[1]` and `true` as a number, too."""
+    return key_of(ident) != NO_ID
