@@ -72,12 +72,28 @@ def test_a_schema_that_cannot_be_used_refuses_nothing(schema: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "fits"), [(19.99, True), (20, True), (1e300, True), (19.995, False), (float("inf"), False), ("x", True)]
+    ("value", "fits"),
+    [
+        (19.99, True),
+        (20, True),
+        (1e300, True),
+        (10**400, True),
+        (19.995, False),
+        (float("inf"), False),
+        (float("nan"), False),
+        ("x", True),
+    ],
 )
 def test_numbers_are_divided_as_they_are_written(value: Any, fits: bool) -> None:
     schemas = DeclaredSchemas()
     schemas.declare([{"name": "a", "inputSchema": {"properties": {"price": {"multipleOf": 0.01}}}}])
     assert (schemas.objection("a", "inputSchema", {"price": value}) is None) is fits
+
+
+def test_no_number_keeps_the_other_arguments_from_being_checked() -> None:
+    schemas = DeclaredSchemas()
+    schemas.declare([{"name": "a", "inputSchema": {"properties": {"n": {"multipleOf": 5}, "path": {"maxLength": 1}}}}])
+    assert "'/etc' is too long" in str(schemas.objection("a", "inputSchema", {"n": 10**400, "path": "/etc"}))
 
 
 @pytest.mark.parametrize(

@@ -80,5 +80,12 @@ def _multiple_of(validator: Validator, divisor: Any, value: Any, _: Any) -> Iter
     """Compare the numbers as they are written: 19.99 is a multiple of 0.01, and divided as floats it is not."""
     from jsonschema import ValidationError
 
-    if validator.is_type(value, "number") and (math.isinf(value) or Fraction(repr(value)) % Fraction(repr(divisor))):
+    if not validator.is_type(value, "number"):
+        return
+    is_finite = isinstance(value, int) or math.isfinite(value)  # which an integer of any length is
+    if not is_finite or _as_written(value) % _as_written(divisor):
         yield ValidationError(f"{value!r} is not a multiple of {divisor!r}")
+
+
+def _as_written(number: float) -> Fraction:
+    return Fraction(number if isinstance(number, int) else repr(number))
