@@ -115,13 +115,15 @@ ACTING: dict[str, Any] = {
 def opened(browser: Chrome, world: CliProject) -> Iterator[Page]:
     """The page of an inspector in a project; in the end, the browser must have nothing to complain about."""
     with inspecting(world) as inspector:
-        browser.get(inspector.address)
         page = Page(browser)
-        page.see("#live", "Live")
-        yield page
-        assert page.problems() == []
-        browser.get("about:blank")  # before the server ends, which the browser would complain about
-        page.problems()
+        try:
+            browser.get(inspector.address)
+            page.see("#live", "Live")
+            yield page
+            assert page.problems() == []
+        finally:
+            browser.get("about:blank")  # before the server ends, which the browser would complain about
+            page.problems()
 
 
 @pytest.fixture
@@ -267,6 +269,7 @@ def test_an_event_appears_when_it_starts_with_who_asked_and_what_changed(browser
         page.click(".row.running")
         page.see("#details", "Running: redact.")
         page.see("#details .facts", "session-of-web")
+        assert page.all("#fire-button") == []
         world.write(world.root / "go", "")
         page.see("#details .card", "Replaces the result.")
         assert agent.wait() == 0

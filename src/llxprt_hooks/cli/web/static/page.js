@@ -595,7 +595,7 @@ function describe(event) {
       fact("ended", full.format(new Date(event.timestamp)), event.timestamp), fact("took", milliseconds(event.duration)),
       fact("session", event.session), fact("project", event.project), fact("asked by", event.callers.join(", "))),
     event.reason && h("div", { className: `callout ${event.decision}` }, event.reason),
-    h("div", { className: "actions" },
+    isRunning(event) ? "" : h("div", { className: "actions" }, // before its end, neither its input nor its result is known
       h("button", { className: "primary", id: "fire-button", on: { click: () => openFire(event) } }, "Fire again…"),
       h("button", { className: "quiet", on: { click: () => copy(event.fire_command, "The command is copied") } }, "Copy as fire command"),
       h("button", { className: "quiet", on: { click: () => copy(event.hook_test, "Copied: save it as NAME.hooktest.json") } }, "Copy as hook test")),
