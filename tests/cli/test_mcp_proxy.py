@@ -649,6 +649,19 @@ def test_a_server_that_closes_its_input_is_noticed_by_the_client(project: Projec
     assert connection.process.wait(DEADLINE) == -signal.SIGTERM
 
 
+@pytest.mark.parametrize("has_hooks", [False, True], ids=["unguarded", "guarded"])
+def test_a_server_that_closes_its_output_is_noticed_by_the_client(
+    has_hooks: bool, project: Project, connect: Connections
+) -> None:
+    if has_hooks:
+        project.configure(BeforeTool=project.hook())
+    connection = connect(server=["sh", "-c", "read line; exec 1>&-; sleep 30"])
+    connection.send(call("free"))
+    assert connection.receive_bytes() == b""
+    connection.process.send_signal(signal.SIGTERM)
+    assert connection.process.wait(DEADLINE) == -signal.SIGTERM
+
+
 @pytest.mark.parametrize(("server", "status"), [("/no/such/server", 127), ("/etc/passwd", 126)])
 def test_a_server_that_cannot_be_started(server: str, status: int, project: Project) -> None:
     ended = run("mcp-proxy", "--", server, cwd=project.root, env=project.environment())

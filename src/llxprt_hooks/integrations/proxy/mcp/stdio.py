@@ -68,10 +68,14 @@ class _Proxy:
         server.start()
         status = self._wait()
         server.join(_DRAIN_SECONDS)
-        if self._connection.has_state:
-            loops.run(self._connection.finish(is_over=self._ended))
+        self._finish()
         self._to_client.flush(_FLUSH_SECONDS)
         return status
+
+    def _finish(self) -> None:
+        """The server says nothing more: wait for the hooks of what it said."""
+        if self._connection.has_state:
+            loops.run(self._connection.finish(is_over=self._ended))
 
     def _wait(self) -> int:
         """Wait for the end of the server, in a way that every signal interrupts.
@@ -131,3 +135,5 @@ class _Proxy:
                     loops.call_soon(self._connection.from_server, line)
                 else:
                     self._to_client.write(line)
+        self._finish()
+        self._to_client.close_later()  # the client sees that the server has closed its output, though it still runs
