@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,13 @@ def test_a_client_that_never_lists_is_guarded_too(server: Server) -> None:
     server.offers(CHANGES["title"])
     assert "has changed" in server.connection().text("add")
     assert "is not offered by the server" in server.connection().text("other")
+
+
+def test_a_list_without_an_end_offers_nothing_more(connect: Connections) -> None:
+    endless = "{'jsonrpc': '2.0', 'id': json.loads(line)['id'], 'result': {'tools': [], 'nextCursor': str(number)}}"
+    program = f"import json, sys\nfor number, line in enumerate(sys.stdin): print(json.dumps({endless}), flush=True)"
+    connection = connect(*PIN, server=[sys.executable, "-IS", "-c", program])
+    assert "is not offered by the server" in connection.text("add")
 
 
 def test_a_batch_is_guarded_too(server: Server) -> None:

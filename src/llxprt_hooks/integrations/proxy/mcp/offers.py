@@ -52,6 +52,8 @@ USES: Final = {
 """The requests that use a prompt or a resource, and the list it is from."""
 
 _MAX_SHOWN: Final = 12
+_MAX_PAGES: Final = 500
+"""Of a list that the proxy asks for: a server could go on forever."""
 
 
 class Offers:
@@ -111,16 +113,17 @@ class Offers:
             {name: value for name, value in meta.items() if name != "progressToken"} if isinstance(meta, dict) else {}
         )
         asked: Message = {"_meta": kept} if kept else {}
-        is_first, more_follow = True, True
-        while more_follow:
+        for page in range(_MAX_PAGES):
             result = (await self._link.ask_server(method, asked)).get("result")
             if not isinstance(result, dict) or not isinstance(listed := result.get(listing.field), list):
                 return
             if method == LIST:
                 self._server.schemas.declare(listed)
             more_follow = result.get("nextCursor") not in (None, asked.get("cursor"))
-            pinned.listed(listing.kind, listing.named, listed, is_first=is_first, is_last=not more_follow)
-            asked, is_first = {**asked, "cursor": result.get("nextCursor")}, False
+            pinned.listed(listing.kind, listing.named, listed, is_first=page == 0, is_last=not more_follow)
+            if not more_follow:
+                return
+            asked = {**asked, "cursor": result.get("nextCursor")}
 
     def _introduced(self, key: Key, message: Message, line: bytes) -> bytes:
         """The server's name and instructions; only approved instructions reach the client."""
