@@ -247,6 +247,43 @@ WITHOUT: dict[Agent, list[str]] = {
 """The ways that these agents do not have, beside work in the background: ADK ends when a tool raises."""
 
 
+async def claude(scene: Scene, home: Path) -> None:
+    """The program of the Claude Agent SDK. Its agents in agents work in the background of a session, so it has none."""
+    from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, create_sdk_mcp_server, tool
+
+    from llxprt_hooks.integrations.claude_agent_sdk import hooked
+    from tests.integrations.claude_support import offline
+
+    @tool("canary", "Look something up.", {})
+    async def canary(arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": scene.tool()}]}
+
+    options = ClaudeAgentOptions(
+        cwd=home,
+        env=offline(scene.anthropic_url, home),
+        mcp_servers={"t": create_sdk_mcp_server("t", tools=[canary])},
+        tools=["Bash", "Read"],
+        allowed_tools=["mcp__t__canary", "Bash", "Read"],
+        setting_sources=[],
+        model="model-1",
+        thinking={"type": "disabled"},
+    )
+    async with (
+        hooked(options, Config(hooks=scene.hooks, enable_hooks=True)) as options,
+        ClaudeSDKClient(options) as client,
+    ):
+        await client.query("hello")
+        async for _ in client.receive_response():
+            pass
+
+
+def test_all_calls_of_the_program_of_the_claude_agent_sdk_are_guarded(tmp_path: Path) -> None:
+    found = prove(lambda scene: claude(scene, tmp_path), tool="mcp__t__canary", failing="mcp__t__canary")
+
+    assert [each.way for each in found if not each.is_guarded] == ["in another agent"]
+    assert all(each.seen_model_calls == each.model_calls == each.streamed for each in found)
+
+
 @pytest.fixture(autouse=True)
 def keys(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GOOGLE_API_KEY", "OPENAI_API_KEY"):

@@ -127,7 +127,7 @@ def _responses_turns(request: Json) -> int:
 
 def _messages_tools(request: Json) -> Iterator[tuple[str, Any]]:
     for tool in _list(request.get("tools")):
-        if "input_schema" in tool:
+        if "input_schema" in tool and not tool.get("defer_loading"):  # the model does not see it yet
             yield tool.get("name", ""), tool["input_schema"]
 
 
