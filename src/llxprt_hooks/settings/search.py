@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from regress import Regex, RegressError
 
 from llxprt_hooks._support.logger import debug_logger
+from llxprt_hooks._support.text import shorten
 
 log = debug_logger("settings")
 
@@ -24,6 +25,8 @@ _FEW: Final = 1_000_000
 """Ways to match that the engine may try: where to start, how often to repeat, which alternative to take."""
 _FEW_ALTERNATIVES: Final = 100
 """That the engine may try at each place of a long text, if nothing is repeated."""
+_MAX_ALTERNATIVES: Final = 4000
+"""The engine reads so many in some hundredths of a second, and takes four times as long for twice as many."""
 _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
 
 _MAX_VISITS: Final = 500_000
@@ -45,7 +48,7 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_]")
 
 @lru_cache(maxsize=256)
 def _warn(pattern: str) -> None:
-    log.warning("the matcher `%s` cannot be compared in time, and counts as one that matches", pattern)
+    log.warning("the matcher `%s` cannot be compared in time, and counts as one that matches", shorten(pattern, 200))
 
 
 def searching(pattern: str, too_complex: Callable[[str], object] = _warn) -> Callable[[str], bool] | None:
@@ -57,6 +60,8 @@ def searching(pattern: str, too_complex: Callable[[str], object] = _warn) -> Cal
     False
     """
     pattern = _scalar_values(pattern)
+    if pattern.count("|") > _MAX_ALTERNATIVES:
+        return partial(_never_known, pattern, too_complex)
     try:
         find = Regex(pattern).find
     except RegressError:
@@ -78,6 +83,11 @@ def searching(pattern: str, too_complex: Callable[[str], object] = _warn) -> Cal
             return True
 
     return matches
+
+
+def _never_known(pattern: str, too_complex: Callable[[str], object], _: str) -> bool:
+    too_complex(pattern)
+    return True
 
 
 def _scalar_values(text: str) -> str:

@@ -390,3 +390,15 @@ def test_a_message_does_not_grow_with_a_hostile_name(place: DiagnosedProject) ->
 
     assert len(found.message) < 500
     assert len(found.text) == 200
+
+
+@pytest.mark.parametrize(
+    ("matcher", "codes"),
+    [("*a" * 50_000 + "!", []), ("a|" * 50_000, ["matcher-too-complex"]), ("Bash(" * 50_000, [])],
+    ids=["file pattern", "alternatives", "rules"],
+)
+def test_a_long_matcher_keeps_nobody_waiting(place: DiagnosedProject, matcher: str, codes: list[str]) -> None:
+    hooks = [{"matcher": matcher, "hooks": [{"type": "command", "command": "cat"}]}]
+    place.write(place.project_file, {"enableHooks": True, "hooks": {"BeforeTool": hooks}})
+
+    assert [each.code for each in place.diagnose()] == codes

@@ -34,6 +34,8 @@ _BETWEEN_NAMES: Final = re.compile(r"\s*[|,]\s*")
 _OF_AN_MCP_SERVER: Final = re.compile(r"mcp|__|discovered_tool_", re.IGNORECASE)
 _CLAUDE_VALUES: Final = {"compact": "compress", "permission_prompt": "ToolPermission"}
 _MAX_SHOWN: Final = 7
+_MAX_LENGTH: Final = 2000
+"""Nobody writes longer ones by hand, and a project that was just cloned may have one to keep its reader waiting."""
 _NAME_OWN_TOOLS: Final = "If it is for a tool of your own program, list your tools in `hooksConfig.tools`."
 
 
@@ -66,7 +68,10 @@ def check_matcher(inspection: Inspection, group: FileGroup) -> Iterator[Diagnost
         return
     subjects = event.spec.matched_values or inspection.tools
     matcher = _Matcher(group, node, trimmed(str(node.scalar)), event, subjects, inspection.own_tools)
-    found = next((found for check in _CHECKS[event.spec.match] if (found := check(matcher))), None)
+    checks = _CHECKS[event.spec.match]
+    if len(matcher.text) > _MAX_LENGTH:
+        checks = tuple(check for check in checks if check is _too_complex)
+    found = next((found for check in checks if (found := check(matcher))), None)
     if found is not None:
         yield found
 
@@ -132,6 +137,8 @@ def _too_complex(matcher: _Matcher) -> Diagnostic | None:
         return None
     message = f"`{matcher.text}` cannot be compared with `{name}` in a bounded time, and counts as one that matches"
     fix = "Write it without the back-reference, or do not repeat the group that it refers to."
+    if len(matcher.text) > _MAX_LENGTH:
+        fix = "Write a shorter one, or none, and compare the name in the script."
     return matcher.diagnostic(Rule.MATCHER_TOO_COMPLEX, message, fix)
 
 
