@@ -145,6 +145,27 @@ async def test_one_process_waits_however_many_events_there_are(tmp_path: Path, e
     waiting()
 
 
+async def test_the_limit_on_processes_is_for_those_that_run(tmp_path: Path) -> None:
+    noted = "read -r _; echo begins >> log; sleep 0.01; echo ends >> log; echo '{}'"
+    hooks = [{"type": "command", "command": f"{noted}; : {number}", "warm": True} for number in range(3)]
+    recorder = Recorder()
+    config = Config(
+        enable_hooks=True,
+        working_dir=tmp_path,
+        observer=recorder,
+        max_processes=1,
+        hooks={"BeforeTool": [{"hooks": hooks}]},
+    )
+    guarded = Hooks(config)
+    guarded.has_hooks_for("BeforeTool", "write_file")
+    waiting(3)
+
+    await guarded.run_tool("write_file", {}, lambda _: "ran")
+
+    assert [result.ahead for result in recorder.results] == [True, True, True]
+    assert (tmp_path / "log").read_text().split() == ["begins", "ends"] * 3
+
+
 async def test_two_configurations_share_what_waits_for_the_same_hook(tmp_path: Path) -> None:
     first, second = Agent(tmp_path, COUNTER), Agent(tmp_path, COUNTER)
     second.config.session_id = first.config.session_id
