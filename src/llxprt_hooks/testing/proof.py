@@ -67,7 +67,7 @@ class Way(NamedTuple):
     step: Callable[[str], Step] = lambda tool: lambda moment: ()
     """The script, for the tool to call."""
     tool: str | None = None
-    """The only tool that it calls."""
+    """The tool that it calls (first), where it cannot be any."""
     turns: int = 1
     """How many answers with calls the script has at least; 0 if that is one for each tool."""
     text: str = ""
@@ -131,17 +131,16 @@ def _switches(schema: Any) -> list[str]:
     return [name for name, about in known if _IN_BACKGROUND.search(name) and "bool" in json.dumps(about).lower()]
 
 
-def _inside(through: str) -> Callable[[str], Step]:
-    """A script for an agent that is started by a tool: the agent that is offered that tool calls it, and the other one
-    calls what it is offered."""
+def _inside(inner: str | None) -> Callable[[str], Step]:
+    """A script that calls a tool that starts another agent, and there the inner tool or one that sounds harmless."""
 
-    def script(tool: str) -> Step:
+    def script(through: str) -> Step:
         def step(moment: Moment) -> Sequence[str]:
             if moment.turn > 0:
                 return ()
             if through not in moment.called:
                 return [through]
-            return [tool if tool in moment.offered else _canary(moment.offered)]
+            return [inner if inner and inner in moment.offered else _canary(moment.offered)]
 
         return step
 
@@ -155,7 +154,7 @@ def ways(tools: Tools, offered: Mapping[str, Any]) -> Iterator[Way]:
     yield _of_mcp(tools, offered)
     yield _in_background(tools, offered)
     for name in tools.through:
-        yield Way(f"in the agent that {name} starts", _inside(name), turns=2)
+        yield Way(f"in the agent that {name} starts", _inside(tools.tool), name, turns=2)
     if not tools.through:
         yield Way("in another agent", absent="name a tool that starts one as `through`")
 

@@ -93,6 +93,6 @@ def _print_summary(verdicts: list[Verdict]) -> None:
     rest = f", {missing} not tried" if missing else ""
     print_line(console)
     print_line(console, (f"{guarded} of {len(verdicts) - missing} ways guarded{rest}", "bold"))
-    print_line(console, f"hooks saw {seen} of {asked} {plural(asked, 'model call')}, {streamed} of them streamed")
+    print_line(console, f"hooks saw {seen} of {asked} {plural(asked, 'model call')}, {streamed} were streamed")
     if any(verdict.leaked for verdict in verdicts) and not any(verdict.guarded for verdict in verdicts):
         print_wrapped(stderr_console(), (_NOTHING_GUARDED, "yellow"))
