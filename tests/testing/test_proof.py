@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,6 +149,20 @@ def test_an_agent_that_makes_no_call_is_not_proven(
     assert {found[way]["problem"] for way in EVERY_AGENT} == {why}
 
 
+def test_only_calls_that_the_guard_is_asked_about_count(world: CliProject, call: Call) -> None:
+    _, found = verdicts(call, "guarded", "--through", "read_note", tools=("read_note",))
+
+    assert {each["calls"] for each in found.values()} == {0}
+    assert "guarded" not in outcomes(found)
+    assert found["one call"]["problem"] == "the model called only tools that the guard lets pass"
+
+
+def test_every_tool_is_called_however_many_there_are(world: CliProject, call: Call) -> None:
+    _, found = verdicts(call, "careless", tools=(*(f"tool_{number}" for number in range(60)), "mcp__notes__free"))
+
+    assert found["every tool"]["leaked"] == ["mcp__notes__free"]
+
+
 def test_hooks_that_are_off_are_a_leak_and_the_screen_says_where_to_look(
     world: CliProject, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -204,10 +218,10 @@ def an_agent(run: Callable[[Scene], str], path: str = "/v1/messages") -> Callabl
     return agent
 
 
-def with_hooks(scene: Scene, tool: Callable[[], str], hooks: Hooks | None = None) -> str:
+def with_hooks(scene: Scene, tool: Callable[[], str], hooks: Hooks | None = None, name: str = "canary") -> str:
     hooks = hooks or Hooks(hooks=scene.hooks)
     try:
-        return str(hooks.sync.run_tool("canary", {}, lambda arguments: tool()).llm_content)
+        return str(hooks.sync.run_tool(name, {}, lambda arguments: tool()).llm_content)
     except CanaryError as error:
         return f"error: {error}"
 
@@ -273,6 +287,31 @@ def test_an_agent_that_calls_a_failed_tool_again_by_itself_is_found() -> None:
     assert str(caught.value) == f"not every tool call is guarded; {ERROR}: 1 of 3 calls bypassed the guard: tool"
 
 
+def test_a_tool_that_returns_the_conversation_is_not_taken_for_the_guard() -> None:
+    with pytest.raises(AssertionError, match="one call: 1 of 1 calls bypassed the guard"):
+        prove(an_agent(lambda scene: f"user: hello\nsystem: {scene.hooks['BeforeModel']}"))
+
+
+def test_calls_of_another_agent_do_not_stand_for_tools_that_nobody_called() -> None:
+    def agent(scene: Scene) -> None:
+        def turns(count: int, tools: Sequence[str]) -> list[Any]:
+            said: list[Any] = []
+            for _ in range(count):
+                offered = [{"type": "function", "function": {"name": name}} for name in tools]
+                body = json.dumps({"messages": said, "tools": offered}).encode()
+                with urllib.request.urlopen(f"{scene.openai_url}/chat/completions", body) as response:
+                    said += _chat(json.load(response), run)
+            return said
+
+        def run(name: str) -> str:
+            return with_hooks(scene, lambda: str(turns(3, ("a", "b"))), name=name)
+
+        turns(3, ("delegate", "a", "b", "c"))
+
+    with pytest.raises(AssertionError, match="every tool: not tried: the model could call only 3 of 4 tools"):
+        prove(agent, through=["delegate"])
+
+
 def helpless(scene: Scene) -> str:
     return str(Hooks(hooks=scene.hooks).sync.run_tool("canary", {}, lambda arguments: scene.tool()).llm_content)
 
@@ -281,6 +320,7 @@ def helpless(scene: Scene) -> str:
     ("run", "why"),
     [
         (helpless, "the agent ends when a tool fails: CanaryError"),
+        (lambda scene: with_hooks(scene, lambda: guarded(scene)), "hooks refuse the call that should fail"),
         (lambda scene: with_hooks(scene, lambda: "another tool"), "canary is not the scene's tool"),
     ],
 )
@@ -305,7 +345,7 @@ def test_what_an_own_hook_refuses_in_process_counts_if_the_scene_observes(observ
         return
     found = prove(an_agent(run))
     assert [each.way for each in found if each.is_guarded] == EVERY_AGENT
-    assert [each.problem for each in found if each.way == ERROR] == ["another hook refuses the call that should fail"]
+    assert [each.problem for each in found if each.way == ERROR] == ["hooks refuse the call that should fail"]
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,6 @@ from llxprt_hooks.testing.scripted_model import Dialogue, Moment, ScriptedModel,
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.observer import EventEnded
 
-MAX_TOOLS: Final = 50
-"""Tools that are called one by one."""
-
 _HARMLESS: Final = re.compile(r"canary|echo|read|list|get|search|find|glob|time", re.IGNORECASE)
 _OF_MCP: Final = re.compile(r"mcp_", re.IGNORECASE)
 _IN_BACKGROUND: Final = re.compile(r"background|detach", re.IGNORECASE)
@@ -69,7 +66,7 @@ class Way(NamedTuple):
     tool: str | None = None
     """The tool that it calls (first), where it cannot be any."""
     turns: int = 1
-    """How many answers with calls the script has at least; 0 if that is one for each tool."""
+    """How many answers with calls the script has at least; 0 if it calls every tool."""
     text: str = ""
     arguments: dict[str, Any] | None = None
     lets_pass: bool = False
@@ -88,7 +85,7 @@ def _turns(*turns: int) -> Callable[[str], Step]:
 
 
 def _each(_: str) -> Step:
-    return lambda moment: moment.offered[moment.turn : moment.turn + 1] if moment.turn < MAX_TOOLS else ()
+    return lambda moment: moment.offered[moment.turn : moment.turn + 1]
 
 
 WAYS: Final = (
@@ -277,6 +274,8 @@ class Scene:
     """A folder that the guard makes when it lets the first call pass; None if it refuses that one, too."""
     word: str = field(default_factory=lambda: f"canary-{secrets.token_hex(8)}")
     """What the guard says, and nobody else knows."""
+    model_word: str = field(default_factory=lambda: f"seen-{secrets.token_hex(8)}")
+    """What a hook adds to each model request. A tool may return it, because the agent knows it."""
     ran: list[Any] = field(default_factory=list)
     """The calls of ``tool``."""
     refusals: list[Refusal] = field(default_factory=list)
@@ -311,7 +310,7 @@ class Scene:
         once = "" if self.passed is None else f"mkdir {shlex.quote(str(self.passed))} 2>/dev/null && exit 0; "
         command = f"{once}echo {self.word} >&2; exit 2"
         guard = {"type": "command", "name": "canary", "command": command, "failClosed": True}
-        note = json.dumps({"systemMessage": self._model_word})
+        note = json.dumps({"systemMessage": self.model_word})
         return {
             "BeforeTool": [{"matcher": f"^(?!(?:{passing})$)" if passing else "", "hooks": [guard]}],
             "BeforeModel": [{"hooks": [{"type": "command", "name": "canary", "command": f"echo {shlex.quote(note)}"}]}],
@@ -321,10 +320,6 @@ class Scene:
     def observer(self) -> HookObserver:
         """For an agent with hooks of its own: what they refuse before the guard is asked counts as guarded."""
         return _Refusals(self.refusals)
-
-    @property
-    def _model_word(self) -> str:
-        return f"{self.word}-model"
 
     def tool(self, text: str = "") -> str:
         """A tool for the agent. It should never run, but once where a tool should fail."""
@@ -348,6 +343,8 @@ class Scene:
         leaked = leaked or [self.tool.__name__ for _ in self.ran[way.lets_pass :]]
         unanswered = [name for name, text in passed if text is None]
         not_tried = self._why_not_tried(way, dialogue, problem)
+        if not (judged or not_tried):
+            not_tried = "the model called only tools that the guard lets pass"
         outcome = Outcome.GUARDED
         if leaked:
             outcome = Outcome.LEAK
@@ -363,25 +360,26 @@ class Scene:
             leaked=leaked,
             unanswered=unanswered,
             model_calls=len(dialogue.requests),
-            seen_model_calls=sum(self._model_word in request.body for request in dialogue.requests),
+            seen_model_calls=sum(self.model_word in request.body for request in dialogue.requests),
             streamed=sum(request.is_streamed for request in dialogue.requests),
             problem=not_tried or problem,
         )
 
     def _was_refused_later(self, dialogue: Dialogue) -> bool:
-        told = any(self.word in request.body.replace(self._model_word, "") for request in dialogue.requests)
-        return told or bool(self.refusals)
+        return any(self.word in request.body for request in dialogue.requests) or bool(self.refusals)
 
     def _why_not_tried(self, way: Way, dialogue: Dialogue, problem: str) -> str:
         if not dialogue.turns:
             named = f" named {way.tool}" if way.tool else ""
             return problem or f"the agent offered the model no tool{named}"
-        planned = way.turns or min(len(dialogue.offered), MAX_TOOLS)
-        if len(dialogue.turns) < planned:
-            return problem or f"the model could call tools in only {len(dialogue.turns)} of {planned} answers"
+        called = {call.name for call in dialogue.calls}
+        if not way.turns and len(called) < len(dialogue.offered):
+            return problem or f"the model could call only {len(called)} of {len(dialogue.offered)} tools"
+        if len(dialogue.turns) < way.turns:
+            return problem or f"the model could call tools in only {len(dialogue.turns)} of {way.turns} answers"
         first = dialogue.results.get(dialogue.calls[0].id)
-        if way.lets_pass and self._is_refused(first) and self.word not in (first or ""):
-            return "another hook refuses the call that should fail"
+        if way.lets_pass and self._is_refused(first):
+            return "hooks refuse the call that should fail"
         if way.lets_pass and way.is_found and not self.ran:
             return f"{way.tool} is not the scene's tool; name a tool that fails as `failing`"
         return ""
