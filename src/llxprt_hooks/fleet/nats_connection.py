@@ -188,6 +188,10 @@ def _imported_client() -> type[Client]:
             if server.uri.scheme == "tls" and not self._server_info.get("tls_required"):
                 transport.close()  # type: ignore[no-untyped-call]
                 raise NatsUnavailableError("the server does not offer TLS, which `tls://` asks for")
+            # nats-py makes the reader of a TLS connection like any other, so asyncio would warn at the end of each.
+            writer = getattr(transport, "_io_writer", None)
+            if writer is not None and writer.get_extra_info("sslcontext") is not None:
+                writer.transport.get_protocol()._over_ssl = True
             return connect_command(self)
 
     return CarefulClient

@@ -508,6 +508,20 @@ async def test_connections_can_be_encrypted(
     assert "no worker" in await failure(config_of(server.url.replace("nats:", "tls:"), subject))
 
 
+async def test_the_end_of_an_encrypted_connection_is_no_reason_to_warn(
+    encrypted_server: tuple[NatsServer, Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, certificate = encrypted_server
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    client = await open_nats_client(NatsAddress((server.url.replace("nats:", "tls:"),)))
+
+    server.stop()
+    await eventually(lambda: not client.is_connected)
+    await client.close()
+
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
+
+
 async def test_a_certificate_that_is_not_trusted_is_refused(
     encrypted_server: tuple[NatsServer, Path], subject: str
 ) -> None:
