@@ -130,6 +130,17 @@ def test_only_requests_for_tokens_pass_beside_the_server() -> None:
     asyncio.run(run())
 
 
+ODD: dict[str, tuple[bytes, str, int]] = {
+    "behind a carriage return": (b"id: 1\rdata: %s\r\n\n", "text/event-stream", 200),
+    "lines of carriage returns": (b": a\r\rdata: %s\r\r: b\r", "text/event-stream", 200),
+    "behind a mark": (b"\xef\xbb\xbfdata: %s\n\n", "text/event-stream", 200),
+    "in capitals": (b"%s", "Application/JSON; charset=utf-8", 200),
+    "events in capitals": (b"data: %s\n\n", "Text/Event-Stream", 200),
+    "as text": (b"%s", "text/plain", 200),
+    "as a refusal": (b"%s", "application/json", 400),
+}
+
+
 class Upstream:
     """A server that answers calls in a JSON text, or in a stream if the tool is called so."""
 
@@ -155,6 +166,9 @@ class Upstream:
                 return JSONResponse(reply(message, {"tools": TOOLS}))
             case "tools/call" if message["params"]["name"] == "streamed":
                 return StreamingResponse(self.events(message), media_type="text/event-stream")
+            case "tools/call" if message["params"]["name"] in ODD:
+                content, kind, status = ODD[message["params"]["name"]]
+                return Response(content % json.dumps(reply(message)).encode(), status, media_type=kind)
             case "tools/call" if message["params"]["name"] == "huge":
                 return JSONResponse(reply(message, {"content": [{"type": "text", "text": "x" * (1 << 26)}]}))
             case "tools/call" | "GET":
@@ -288,6 +302,17 @@ def test_what_the_server_asks_passes_hooks() -> None:
         assert answer["error"]["message"] == "llxprt-hooks: no"
 
     between(use, hooked(BeforeModel=lambda _: deny("no")))
+
+
+@pytest.mark.parametrize("tool", ODD)
+def test_a_result_reaches_hooks_however_it_is_sent(tool: str) -> None:
+    async def use(post: Post, _: Upstream) -> None:
+        answer = await post(call(tool))
+        assert "[redacted]" in answer.text
+        assert "secret" not in answer.text
+        assert answer.status_code == ODD[tool][2]
+
+    between(use, hooked(AfterTool=after))
 
 
 def test_a_stop_holds_for_the_session() -> None:

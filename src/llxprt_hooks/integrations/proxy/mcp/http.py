@@ -18,7 +18,7 @@ import httpx
 from llxprt_hooks._support.json_codec import read_json, write_json
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.integrations.proxy.mcp.guard import GuardedConnection
-from llxprt_hooks.integrations.proxy.mcp.json_rpc import MAX_MESSAGE
+from llxprt_hooks.integrations.proxy.mcp.json_rpc import MAX_MESSAGE, replies_in
 from llxprt_hooks.integrations.proxy.mcp.resource import ProtectedResource
 from llxprt_hooks.integrations.proxy.mcp.web import (
     EVENTS,
@@ -185,7 +185,7 @@ class _Exchange:
         headers = [] if head is None else self._proxy.returned(head, self._request)
         if first is None:
             return plain(status, headers, b"")
-        kind = JSON if head is None else head.headers.get("content-type", "").partition(";")[0]
+        kind = JSON if head is None else kind_of(head)
         if kind == EVENTS or (first.message and is_request(first.message)):
             return streamed(self._encoded(first), status, headers)
         body = first.message or first.fields
@@ -232,13 +232,13 @@ class _Exchange:
             await response.aclose()
 
     async def _pass_on(self, response: httpx.Response) -> None:
-        kind = response.headers.get("content-type", "").partition(";")[0].strip()
+        kind = kind_of(response)
         if kind == EVENTS:
             async for event in events_of(response.aiter_bytes()):
                 self._receive(event)
             return
         body = await body_of(response)
-        if kind == JSON and response.is_success and body.strip():
+        if (kind == JSON and response.is_success and body.strip()) or replies_in(body):
             self._receive(Event(b"", body))
         elif body:
             self._events.put_nowait(Event(body))
@@ -294,6 +294,12 @@ def passed_on(request: Request) -> Headers:
     """Return the headers of the client that the server gets."""
     kept = [(name, value) for name, value in request.headers.raw if name.lower() not in _NOT_SENT]
     return [*kept, (b"accept-encoding", b"identity")]
+
+
+def kind_of(response: httpx.Response) -> str:
+    """Return the type of an answer, without its parameters."""
+    kind: str = response.headers.get("content-type", "")
+    return kind.partition(";")[0].strip().lower()
 
 
 async def body_of(response: httpx.Response) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from llxprt_hooks._support.json_codec import NODE_WHITESPACE, decode_text, read_json_text, write_json
+from llxprt_hooks._support.json_codec import NODE_WHITESPACE, decode_text, read_json, read_json_text, write_json
 from llxprt_hooks._support.text import escape_for_terminal
 
 Message = dict[str, Any]
@@ -213,6 +213,16 @@ def as_number(key: Key) -> Any:
         with suppress(ValueError):
             return read(text)
     return ident if text else 0
+
+
+def replies_in(line: bytes) -> set[Key]:
+    """Return the ids of the replies in a batch."""
+    try:
+        found = read_json(line)
+    except ValueError:
+        return set()
+    batch = found if isinstance(found, list) else [found]
+    return {key_of(each.get("id")) for each in batch if isinstance(each, dict) and "method" not in each} - {NO_ID}
 
 
 def params_of(message: Message) -> Message:

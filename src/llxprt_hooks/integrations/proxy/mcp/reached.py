@@ -27,11 +27,18 @@ from llxprt_hooks._support.json_codec import read_json, read_json_object, write_
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks._support.text import escape_for_terminal
 from llxprt_hooks.integrations.proxy.mcp.guard import GuardedConnection
-from llxprt_hooks.integrations.proxy.mcp.http import CONNECT_SECONDS, body_of
-from llxprt_hooks.integrations.proxy.mcp.json_rpc import CALL, INTERNAL_ERROR, MAX_MESSAGE, Key, key_of, params_of
+from llxprt_hooks.integrations.proxy.mcp.http import CONNECT_SECONDS, body_of, kind_of
+from llxprt_hooks.integrations.proxy.mcp.json_rpc import (
+    CALL,
+    INTERNAL_ERROR,
+    MAX_MESSAGE,
+    Key,
+    key_of,
+    params_of,
+    replies_in,
+)
 from llxprt_hooks.integrations.proxy.mcp.line_pipes import LinePipe, read_lines
 from llxprt_hooks.integrations.proxy.mcp.offers import INITIALIZE
-from llxprt_hooks.integrations.proxy.mcp.served import replies_in
 from llxprt_hooks.integrations.proxy.mcp.web import EVENTS, JSON, SESSION_HEADER, TooLargeError, events_of
 
 if TYPE_CHECKING:
@@ -261,7 +268,7 @@ class _Reached:
         async with self._answer("POST", headers, post.line.strip()) as response:
             if session := response.headers.get(SESSION_HEADER):
                 self._session[SESSION_HEADER] = session
-            kind = _kind(response)
+            kind = kind_of(response)
             if kind == EVENTS and response.is_success:
                 await self._follow(response, post)
                 return
@@ -339,7 +346,7 @@ class _Reached:
             headers = {"accept": EVENTS, **({"last-event-id": position.last} if position.last else {})}
             with suppress(httpx.TransportError):
                 async with self._answer("GET", headers) as response:
-                    if not response.is_success or _kind(response) != EVENTS:
+                    if not response.is_success or kind_of(response) != EVENTS:
                         raise _FailedError(f"{problem}, and cannot be resumed: status {response.status_code}")
                     if await self._pass_on(response, position, post):
                         attempts = 0
@@ -381,11 +388,6 @@ class _Reached:
         version = result.get("protocolVersion") if isinstance(result, dict) else None
         if isinstance(version, str) and _PLAIN.fullmatch(version):
             self._session[_VERSION_HEADER] = version
-
-
-def _kind(response: httpx.Response) -> str:
-    kind: str = response.headers.get("content-type", "")
-    return kind.partition(";")[0].strip().lower()
 
 
 def _encoded(value: str) -> str:

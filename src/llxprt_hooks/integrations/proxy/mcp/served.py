@@ -31,11 +31,11 @@ from llxprt_hooks.integrations.proxy.mcp.json_rpc import (
     MAX_MESSAGE,
     NO_ID,
     PARSE_ERROR,
-    Key,
     Message,
     head_of,
     key_of,
     params_of,
+    replies_in,
 )
 from llxprt_hooks.integrations.proxy.mcp.web import (
     JSON,
@@ -343,13 +343,3 @@ def _call(function: Callable[..., object], *arguments: object) -> None:
 def _object(line: bytes) -> Message:
     found = read_json(line)
     return found if isinstance(found, dict) else {}
-
-
-def replies_in(line: bytes) -> set[Key]:
-    """Return the ids of the replies in a batch."""
-    try:
-        found = read_json(line)
-    except ValueError:
-        return set()
-    batch = found if isinstance(found, list) else [found]
-    return {key_of(each.get("id")) for each in batch if isinstance(each, dict) and "method" not in each} - {NO_ID}

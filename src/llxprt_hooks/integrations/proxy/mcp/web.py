@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -102,19 +103,24 @@ class Event(NamedTuple):
         """Return the event as it is sent."""
         if not self.message:
             return self.fields + b"\n"
-        lines = self.message.strip().split(b"\n")
+        lines = self.message.strip().splitlines()
         return self.fields + b"".join(b"data: " + line + b"\n" for line in lines) + b"\n"
 
 
 async def events_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[Event]:
-    """Yield the events of a stream. Raises ``TooLargeError`` for one that is too large."""
-    rest = b""
+    """Yield the events of a stream, as clients read it. Raises ``TooLargeError`` for one that is too large."""
+    rest, is_first = b"", True
     fields: list[bytes] = []
     data: list[bytes] = []
     size = 0
     async for chunk in chunks:
-        *lines, rest = (rest + chunk).replace(b"\r\n", b"\n").split(b"\n")
+        text = rest + chunk
+        end = len(text) - text.endswith(b"\r")  # the next chunk may begin with the rest of this line's end
+        *lines, rest = text[:end].replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        rest += text[end:]
         for line in lines:
+            if is_first:
+                line, is_first = line.removeprefix(BOM_UTF8), False
             size += len(line)
             if line.startswith(b"data:"):
                 data.append(line[5:].removeprefix(b" "))
