@@ -51,7 +51,11 @@ ACTS = {
     "complains": ("echo early >&2; cat", "had its input, so it would not be used", ["wrote to stderr"]),
     "ends": ("exit 3", "had its input, so it would not be used", ["ended with exit code 3"]),
     "is killed": ("kill -9 $$", "had its input, so it would not be used", ["was ended by SIGKILL"]),
-    "writes a file": ("echo a > new; cat", ", when it changed `new` before it had its input", ["changed `new`"]),
+    "writes a file": (
+        "echo a > new; cat",
+        "; started ahead, it changed `new` before it had its input",
+        ["changed `new`"],
+    ),
     "removes and writes": (
         "rm old; for i in 1 2 3; do echo a > file-$i; done; cat",
         "changed `file-1`, `file-2`, `file-3` and 1 other file before it had its input",
@@ -75,6 +79,14 @@ def test_what_it_does_before_it_has_its_input(
     assert shown.endswith(message)
     assert hook["before_input"] == early
     assert (hook["ahead_ms"] is None) == ("not be used" in message)
+
+
+def test_a_hook_that_does_not_end_has_no_times(world: CliProject) -> None:
+    result = started(world, {"type": "command", "command": "cat > /dev/null; sleep 1000", "timeout": 100})
+
+    [(_, message)], [hook] = found(result), result["started"]
+    assert message == "did not end within its timeout of 100 ms"
+    assert (hook["cold_ms"], hook["ahead_ms"]) == (None, None)
 
 
 def test_settings_can_make_it_warm(world: CliProject) -> None:

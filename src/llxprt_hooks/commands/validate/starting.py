@@ -64,6 +64,7 @@ class StartedHook:
     dropped: bool
     """Whether that would keep it from being used."""
     warm: bool
+    timed_out: bool
 
     @property
     def cold(self) -> float:
@@ -76,8 +77,8 @@ class StartedHook:
             "hook": self.definition.config.identity,
             "source": self.definition.origin,
             "warm": self.warm,
-            "cold_ms": round(self.cold, 3),
-            "ahead_ms": None if self.dropped else round(self.to_end, 3),
+            "cold_ms": None if self.timed_out else round(self.cold, 3),
+            "ahead_ms": None if self.dropped or self.timed_out else round(self.to_end, 3),
             "before_input": list(self.early),
         }
 
@@ -190,7 +191,7 @@ async def _started(definition: HookDefinition, run: HookRun, start: Start, *, wa
     if ended:
         early.insert(0, _how(end))
     after_input = 0.0 if ended else (time.monotonic() - had_input) * 1000
-    return StartedHook(definition, (waited - began) * 1000, after_input, tuple(early), dropped, warm)
+    return StartedHook(definition, (waited - began) * 1000, after_input, tuple(early), dropped, warm, end.timed_out)
 
 
 def _how(end: Completed) -> str:
@@ -255,21 +256,26 @@ def _changes(
 
 def _diagnostic(hook: StartedHook, place: Path, inspection: Inspection) -> Diagnostic | None:
     early = " and ".join(filter(None, (", ".join(hook.early[:-1]), *hook.early[-1:])))
-    cold, ahead = _milliseconds(hook.cold), _milliseconds(hook.to_end)
     rule, fix = Rule.AHEAD_TIMES, 'Add `"warm": true` to the hook.'
     if early:
         rule = Rule.ACTS_BEFORE_INPUT if hook.warm else rule
         instead = 'set `"warm": false`' if hook.warm else "leave it cold"
         fix = f"Let it read all of stdin before it does anything else, or {instead}."
+    elif hook.timed_out:
+        fix = "Let it end, or raise `timeout`: nobody knows yet what `warm` would save."
     elif hook.to_end > _LITTLE * hook.cold:
         fix = "`warm` saves little here: the time goes into what the hook does."
     elif hook.warm:
         fix = "Nothing to do: the hook is warm."
-    message = f"takes {cold} cold, and {ahead} if it is started ahead"
+    message = f"takes {_milliseconds(hook.cold)} cold"
+    if hook.timed_out:
+        message = f"did not end within its timeout of {_milliseconds(hook.definition.config.timeout)}"
+    elif not hook.dropped:
+        message += f", and {_milliseconds(hook.to_end)} if it is started ahead"
+    if early:
+        message += f"; started ahead, it {early} before it had its input"
     if hook.dropped:
-        message = f"takes {cold} cold; started ahead, it {early} before it had its input, so it would not be used"
-    elif early:
-        message += f", when it {early} before it had its input"
+        message += ", so it would not be used"
     return _at(hook.definition, place, inspection, rule, message, fix)
 
 
