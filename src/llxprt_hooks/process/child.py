@@ -246,7 +246,7 @@ def start_program(program: Program, started: list[int]) -> None:
                 is_running = len(started) > count and not os.read(reader, 1)  # it would be an error that it met
             finally:
                 os.close(reader)
-    except Exception:
+    except (OSError, TypeError, ValueError):  # and nothing that a signal handler may raise before the start
         if len(started) > count:
             raise
     if is_running:

@@ -110,6 +110,36 @@ asyncio.run(run_process(["true", "x"], stdin=b"", env={"PATH": "/usr/bin:/bin"},
     assert printed.startswith("true ['true', 'x'] / {'PATH': ")
 
 
+def test_spawn_starts_nothing_after_an_exception_of_a_signal_handler(tmp_path: Path) -> None:
+    printed = in_python(
+        """
+import signal, sys
+from llxprt_hooks.process import spawn
+
+class LateError(Exception): ...
+
+def late(*_):
+    raise LateError
+
+def alarm(event, arguments):
+    if event == "subprocess.Popen" and not rung:
+        rung.append(True)
+        signal.raise_signal(signal.SIGALRM)
+
+rung = []
+signal.signal(signal.SIGALRM, late)
+sys.addaudithook(alarm)
+try:
+    spawn(["/bin/true"], stdin=b"", env={}, cwd="/", output_limit=1)
+except LateError:
+    print("late")
+""",
+        cwd=tmp_path,
+    )
+
+    assert printed == "late\n"
+
+
 async def test_spawn_takes_each_environment_as_it_is_then() -> None:
     env = {"PATH": os.environ["PATH"], "A": "1"}
     first = await run("printenv", "A", env=env)
