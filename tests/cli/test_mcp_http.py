@@ -171,6 +171,10 @@ class Upstream:
                 return Response(content % json.dumps(reply(message)).encode(), status, media_type=kind)
             case "tools/call" if message["params"]["name"] == "huge":
                 return JSONResponse(reply(message, {"content": [{"type": "text", "text": "x" * (1 << 26)}]}))
+            case "tools/call" if message["params"]["name"] == "resumable":
+                return Response("id: e-1\ndata: \n\n", media_type="text/event-stream")
+            case "GET" if self.headers[-1].get("last-event-id") == "e-1":
+                return Response(f"data: {json.dumps(reply({'id': 1}))}\n\n", media_type="text/event-stream")
             case "tools/call" | "GET":
                 return JSONResponse(reply(message))
             case "DELETE":
@@ -311,6 +315,19 @@ def test_a_result_reaches_hooks_however_it_is_sent(tool: str) -> None:
         assert "[redacted]" in answer.text
         assert "secret" not in answer.text
         assert answer.status_code == ODD[tool][2]
+
+    between(use, hooked(AfterTool=after))
+
+
+@pytest.mark.parametrize("session", [{}, {"mcp-session-id": "s-1"}], ids=["alone", "in a session"])
+def test_hooks_see_the_result_on_a_stream_that_was_resumed(session: dict[str, str]) -> None:
+    async def use(post: Post, _: Upstream) -> None:
+        if session:
+            await post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+        await post(call("resumable"), **session)
+        for _attempt in range(2):  # as often as the client asks for it
+            resumed = await post(None, method="GET", **{"last-event-id": "e-1"}, **session)
+            assert "[redacted]" in resumed.text
 
     between(use, hooked(AfterTool=after))
 

@@ -51,6 +51,7 @@ _NOT_SENT: Final = frozenset(
 _NOT_RETURNED: Final = frozenset(b"content-length content-encoding transfer-encoding connection keep-alive".split())
 _ACCEPTED: Final = 202
 _CHALLENGE: Final = b"www-authenticate"
+_RESUMED: Final = "last-event-id"
 
 _exchange: ContextVar[_Exchange] = ContextVar("mcp_exchange")
 _fields: ContextVar[bytes] = ContextVar("mcp_event_fields", default=b"")
@@ -100,6 +101,8 @@ class McpHttpProxy(Front):
         super().__init__(self._upstream.path, host=host, allowed_hosts=allowed_hosts)
         self._resource = ProtectedResource(upstream, is_kept=keep_resource)
         self._connections: OrderedDict[str, GuardedConnection] = OrderedDict()
+        self._streams: OrderedDict[str, GuardedConnection] = OrderedDict()
+        """Without a session: where a stream can be resumed, by the ids of its events."""
         # A tool may work for minutes, so only the connection has a timeout.
         self.client = httpx.AsyncClient(
             timeout=httpx.Timeout(None, connect=CONNECT_SECONDS), limits=httpx.Limits(max_connections=None)
@@ -146,16 +149,29 @@ class McpHttpProxy(Front):
         """Return what is known of a session. Without one, each request stands alone."""
         session = request.headers.get(SESSION_HEADER, "")
         known = self._connections.get(session)
+        if not session:
+            known = self._streams.get(request.headers.get(_RESUMED, ""))
         if request.method == "DELETE":
             self._connections.pop(session, None)
         return known or GuardedConnection(self._guarded, _ToServer(), _ToClient(), _call)
 
     def remember(self, session: str, connection: GuardedConnection) -> None:
         """Use a connection for all requests of a session."""
-        self._connections[session] = connection
-        self._connections.move_to_end(session)
-        if len(self._connections) > _MAX_SESSIONS:
-            self._connections.popitem(last=False)
+        _keep(self._connections, session, connection)
+
+    def remember_event(self, fields: bytes, connection: GuardedConnection) -> None:
+        """Use a connection for the rest of a stream, too, if a client resumes it after an event."""
+        for line in fields.splitlines():
+            name, _, value = line.partition(b":")
+            if name == b"id" and (event := value.removeprefix(b" ").decode("latin-1")):
+                _keep(self._streams, event, connection)
+
+
+def _keep(connections: OrderedDict[str, GuardedConnection], name: str, connection: GuardedConnection) -> None:
+    connections[name] = connection
+    connections.move_to_end(name)
+    if len(connections) > _MAX_SESSIONS:
+        connections.popitem(last=False)
 
 
 class _Exchange:
@@ -244,6 +260,8 @@ class _Exchange:
             self._events.put_nowait(Event(body))
 
     def _receive(self, event: Event) -> None:
+        if event.fields and SESSION_HEADER not in self._request.headers and self._connection.has_state:
+            self._proxy.remember_event(event.fields, self._connection)
         if not event.message or not self._connection.is_awaited(event.message):
             self._events.put_nowait(event)
             return
