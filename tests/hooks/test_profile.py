@@ -506,6 +506,20 @@ def test_helpers_write_what_a_script_would_print(reply: Mapping[str, Any], outpu
     assert DefaultHookOutput(reply).to_dict() == output
 
 
+@pytest.mark.parametrize(
+    ("field", "why"),
+    [
+        ("temperature", "a model request has no field `temperature`: write config={'temperature': …}"),
+        ("prompt", "a model request has no field `prompt`"),
+    ],
+)
+def test_a_field_that_a_request_does_not_have_is_an_error_where_it_is_written(field: str, why: str) -> None:
+    fields: dict[str, Any] = {field: 1}
+    with pytest.raises(TypeError) as caught:
+        change_request(**fields)
+    assert str(caught.value) == why
+
+
 # What holds for every event.
 
 

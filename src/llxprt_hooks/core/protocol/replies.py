@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, Unpack
+
+from llxprt_hooks.model.format import LLMConfig, LLMRequest
 
 Reply: TypeAlias = Mapping[str, Any]
 """A hook's output. A function that has no opinion returns None."""
@@ -53,8 +55,12 @@ def replace_answer(text: str) -> Reply:
     return {"hookSpecificOutput": {"llm_response": {"text": text}}}
 
 
-def change_request(**fields: Any) -> Reply:
+def change_request(**fields: Unpack[LLMRequest]) -> Reply:
     """Change these fields of a model request: ``model``, ``messages``, ``config`` or ``toolConfig``."""
+    if unknown := fields.keys() - LLMRequest.__annotations__:
+        field = min(unknown)
+        where = f": write config={{'{field}': …}}" if field in LLMConfig.__annotations__ else ""
+        raise TypeError(f"a model request has no field `{field}`{where}")
     return {"hookSpecificOutput": {"llm_request": fields}}
 
 
