@@ -7,7 +7,6 @@ around. Any other tool keeps its own name.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
@@ -171,8 +170,8 @@ def absolute(value: Any, directory: str) -> Any:
 
 _SHELLS: Final = (SHELL, "Bash")
 """Ours, and that of an agent whose tools have Claude Code's names themselves."""
-_REPORT: Final = re.compile(r"(?:stdout:\n(?P<stdout>.*?)\n)?(?:stderr:\n(?P<stderr>.*?)\n)?\[[^\n]*\]\Z", re.DOTALL)
-"""How our own agent's shell tool reports a command to the model."""
+_STDOUT, _STDERR = "stdout:\n", "stderr:\n"
+"""How our own agent's shell tool reports a command to the model: these, if there is any, and a line in brackets."""
 
 
 def text_of(response: Fields) -> str:
@@ -201,6 +200,15 @@ def failure_of(tool_name: str, response: Fields) -> str | None:
 
 def streams_of(text: str) -> dict[str, str]:
     """What a command wrote, from the text of its result."""
-    report = _REPORT.fullmatch(text)
-    found = {"stdout": text, "stderr": ""} if report is None else report.groupdict()
-    return {name: value or "" for name, value in found.items()}
+    head, newline, line = text.rpartition("\n")
+    if not (len(line) > 1 and line.startswith("[") and line.endswith("]")):
+        return {"stdout": text, "stderr": ""}
+    head += newline
+    if head.startswith(_STDERR) and head != _STDERR:
+        return {"stdout": "", "stderr": head[len(_STDERR) : -1]}
+    if head.startswith(_STDOUT) and head != _STDOUT:
+        stdout, between, stderr = head[len(_STDOUT) :].partition(f"\n{_STDERR}")
+        if not stderr:
+            stdout += between
+        return {"stdout": stdout if stderr else stdout[:-1], "stderr": stderr[:-1]}
+    return {"stdout": text if head else "", "stderr": ""}
