@@ -160,8 +160,7 @@ def test_hooks_that_nobody_has_approved_are_not_started(world: CliProject) -> No
 
     run = world.run("validate", "--start", approved=False)
 
-    assert "Not started: the hooks of" in run.stdout
-    assert "are not approved" in run.stdout
+    assert "settings.json were not started: they are not approved." in " ".join(run.stdout.split())
     assert not (world.root / "runs").exists()
 
 
@@ -174,14 +173,16 @@ def test_hooks_that_have_changed_since_are_not_started(world: CliProject) -> Non
     run = world.run("validate", "--start", "--json", approved=False)
 
     assert run.json["started"] == []
-    assert any(each.startswith("Not started: ") for each in run.json["notices"])
+    [notice] = run.json["notices"]
+    assert notice.startswith("`guard` was not started: hook.sh has changed since the project was approved.")
     assert not (world.root / "runs").exists()
 
 
 def test_hooks_that_are_off_are_not_started(world: CliProject) -> None:
     result = started(world, READS_FIRST, enableHooks=False)
 
-    assert result["notices"] == ["Not started: hooks are off."]
+    [notice] = result["notices"]
+    assert notice.endswith("settings.json were not started: hooks are off.")
     assert not (world.root / "runs").exists()
 
 

@@ -27,7 +27,7 @@ from llxprt_hooks.core.executors.base import EventRun, HookRun, Runtime, StartRe
 from llxprt_hooks.core.executors.command import CommandExecutor, CommandSpec
 from llxprt_hooks.process import Completed, SpawnError, run_child, spawn
 from llxprt_hooks.settings import Document, read_document
-from llxprt_hooks.settings.load import load_settings, unapproved_hooks
+from llxprt_hooks.settings.load import load_settings, skipped_hooks, unapproved_hooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -103,12 +103,18 @@ def start_hooks(inspection: Inspection, file: Path | None, starting: Callable[[s
         registry.initialize()
     extensions = {f"extension {each.name}": each.document.file for each in settings.extensions if each.document}
     only = None if file is None else Path(os.path.abspath(file))  # noqa: PTH100  # as settings name it
-    definitions = [each.definition for each in registry.get_all_hooks() if each.enabled] if settings.enabled else []
+    found = [each.definition for each in registry.get_all_hooks() if each.enabled]
+    definitions = found if settings.enabled else []
     runtime = Runtime(config.inherited_environment, lambda: config.working_dir, config.output_limit)
     hooks: dict[tuple[str, bool], StartedHook] = {}
     diagnostics: list[Diagnostic] = []
-    refused = {} if settings.enabled else {"hooks are off": None}
-    refused |= dict.fromkeys(_not_approved(each) for each in unapproved_hooks(settings)[0])
+    others = [(each, "they are not approved") for each in unapproved_hooks(settings)[0]]
+    others += skipped_hooks(settings) if settings.enabled else [(each, "hooks are off") for each in found]
+    refused = {
+        f"The hooks of {each.origin} were not started: {why}.": None
+        for each, why in others
+        if only in (None, extensions.get(each.origin, Path(each.origin)))
+    }
     with tempfile.TemporaryDirectory(prefix="llxprt-hooks-") as root, session_memory.kept_below(Path(root)):
         for definition in definitions:
             key = definition.config.deduplication_key, definition.config.warm
@@ -126,12 +132,8 @@ def start_hooks(inspection: Inspection, file: Path | None, starting: Callable[[s
                 hooks[key] = hook
                 diagnostics += filter(None, [_diagnostic(hook, place, inspection)])
             except (StartRefusedError, SpawnError) as error:
-                refused[f"`{_named(definition)}` {error}"] = None
-    return Starts(tuple(hooks.values()), tuple(diagnostics), tuple(f"Not started: {why}." for why in refused))
-
-
-def _not_approved(definition: HookDefinition) -> str:
-    return f"the hooks of {definition.origin} are not approved"
+                refused[f"`{_named(definition)}` {error}."] = None
+    return Starts(tuple(hooks.values()), tuple(diagnostics), tuple(refused))
 
 
 def _named(definition: HookDefinition) -> str:
