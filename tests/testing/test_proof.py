@@ -312,6 +312,14 @@ def test_calls_of_another_agent_do_not_stand_for_tools_that_nobody_called() -> N
         prove(agent, through=["delegate"])
 
 
+def test_an_agent_that_asks_the_guard_before_each_attempt_is_guarded() -> None:
+    def persistent(scene: Scene) -> str:
+        first = guarded(scene)
+        return guarded(scene) if first.startswith("error") else first
+
+    assert [each.way for each in prove(an_agent(persistent)) if each.is_guarded] == [*EVERY_AGENT, ERROR]
+
+
 def helpless(scene: Scene) -> str:
     return str(Hooks(hooks=scene.hooks).sync.run_tool("canary", {}, lambda arguments: scene.tool()).llm_content)
 

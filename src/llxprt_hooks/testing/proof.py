@@ -378,7 +378,7 @@ class Scene:
         if len(dialogue.turns) < way.turns:
             return problem or f"the model could call tools in only {len(dialogue.turns)} of {way.turns} answers"
         first = dialogue.results.get(dialogue.calls[0].id)
-        if way.lets_pass and self._is_refused(first):
+        if way.lets_pass and self._is_refused(first) and not self.ran:  # or else it is the refusal of a second attempt
             return "hooks refuse the call that should fail"
         if way.lets_pass and way.is_found and not self.ran:
             return f"{way.tool} is not the scene's tool; name a tool that fails as `failing`"
