@@ -146,6 +146,16 @@ def test_only_the_hooks_of_a_file_are_started(world: CliProject) -> None:
     assert ([each["hook"] for each in both], [each["hook"] for each in one]) == (["cat; :", "cat"], ["cat; :"])
 
 
+def test_nothing_is_started_of_a_file_that_no_agent_reads(world: CliProject) -> None:
+    world.configure(BeforeTool={"command": READS_FIRST})
+    other = world.write("other.json", (world.root / ".llxprt/settings.json").read_text())
+
+    run = world.run("validate", "--start", "--json", "other.json")
+
+    assert run.json["notices"] == [f"Nothing was started: an agent would run no hooks of {other} here."]
+    assert not (world.root / "runs").exists()
+
+
 def test_without_the_option_nothing_is_started(world: CliProject) -> None:
     world.configure(BeforeTool={"command": READS_FIRST, "warm": True})
 

@@ -110,15 +110,21 @@ def start_hooks(inspection: Inspection, file: Path | None, starting: Callable[[s
     diagnostics: list[Diagnostic] = []
     others = [(each, "they are not approved") for each in unapproved_hooks(settings)[0]]
     others += skipped_hooks(settings) if settings.enabled else [(each, "hooks are off") for each in found]
+
+    def place_of(definition: HookDefinition) -> Path:
+        return extensions.get(definition.origin, Path(definition.origin))
+
     refused = {
         f"The hooks of {each.origin} were not started: {why}.": None
         for each, why in others
-        if only in (None, extensions.get(each.origin, Path(each.origin)))
+        if only in (None, place_of(each))
     }
+    if only not in (None, *map(place_of, found), *(place_of(each) for each, _ in others)):
+        refused[f"Nothing was started: an agent would run no hooks of {only} here."] = None
     with tempfile.TemporaryDirectory(prefix="llxprt-hooks-") as root, session_memory.kept_below(Path(root)):
         for definition in definitions:
             key = definition.config.deduplication_key, definition.config.warm
-            place = extensions.get(definition.origin, Path(definition.origin))
+            place = place_of(definition)
             if key in hooks or only not in (None, place):
                 continue
             run = HookRun(*_example(definition, inspection, runtime))
