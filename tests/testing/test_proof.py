@@ -15,6 +15,7 @@ import pytest
 from llxprt_hooks import Hooks
 from llxprt_hooks.testing import CanaryError, Scene, prove
 from llxprt_hooks.testing.model_apis import sample
+from llxprt_hooks.testing.proof import Refusal
 
 if TYPE_CHECKING:
     from tests.support.cli import Call, CliProject
@@ -337,6 +338,11 @@ def test_nothing_is_proven_after_an_error_that_did_not_happen(run: Callable[[Sce
 
     assert after_an_error.outcome == "not tried"
     assert why in after_an_error.problem
+
+
+@pytest.mark.parametrize(("result", "is_refused"), [("error: no!", True), ("nothing is known", False)])
+def test_a_short_reason_is_not_found_within_another_word(result: str, is_refused: bool) -> None:
+    assert Refusal("no").explains(result) is is_refused
 
 
 @pytest.mark.parametrize("observes", [True, False])

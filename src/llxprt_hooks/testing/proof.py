@@ -232,7 +232,7 @@ class Refusal(NamedTuple):
         if result is None:
             return self.is_stop
         said = _words(self.reason)
-        return bool(said) and said in _words(result)
+        return bool(said) and f" {said} " in f" {_words(result)} "
 
 
 def _words(text: str) -> str:
