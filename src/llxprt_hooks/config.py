@@ -10,7 +10,7 @@ import copy
 import os
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.core.engine.guards import RequiredHook, require_hooks, required_hooks
@@ -119,6 +119,9 @@ class Config:
     - ``profile``, ``approver`` and ``max_continuations``: for hooks that act.
     - ``dialect``: the agent whose format ``hooks`` has.
     """
+
+    _witness: ClassVar[HookObserver | None] = None
+    """What observes every configuration whose first event fires meanwhile: ``testing.prove`` does."""
 
     def __init__(
         self,
@@ -395,6 +398,8 @@ class Config:
     def _make_hook_system(self) -> HookSystem:
         with self._lock:
             if self._hook_system is None:
+                if self._witness is not None:
+                    self._observe_too(self._witness)
                 self._hook_system = HookSystem(self)
             return self._hook_system
 

@@ -345,19 +345,14 @@ def test_a_short_reason_is_not_found_within_another_word(result: str, is_refused
     assert Refusal("no").explains(result) is is_refused
 
 
-@pytest.mark.parametrize("observes", [True, False])
-def test_what_an_own_hook_refuses_in_process_counts_if_the_scene_observes(observes: bool) -> None:
+def test_what_an_own_hook_refuses_in_process_before_the_guard_is_guarded() -> None:
     def run(scene: Scene) -> str:
         own = {"type": "command", "command": "echo no notes today >&2; exit 2"}
         chain = {"sequential": True, "hooks": [own, *scene.hooks["BeforeTool"][0]["hooks"]]}
-        observer = scene.observer if observes else None
-        return with_hooks(scene, scene.tool, Hooks(hooks={"BeforeTool": [chain]}, observer=observer))
+        return with_hooks(scene, scene.tool, Hooks(hooks={"BeforeTool": [chain]}))
 
-    if not observes:
-        with pytest.raises(AssertionError, match="one call: 1 of 1 calls bypassed the guard"):
-            prove(an_agent(run))
-        return
     found = prove(an_agent(run))
+
     assert [each.way for each in found if each.is_guarded] == EVERY_AGENT
     assert [each.problem for each in found if each.way == ERROR] == ["hooks refuse the call that should fail"]
 

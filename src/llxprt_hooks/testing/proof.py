@@ -29,6 +29,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from llxprt_hooks.config import Config
 from llxprt_hooks.core.engine.observer import HookObserver
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.testing.scripted_model import Dialogue, Moment, ScriptedModel, Step
@@ -316,11 +317,6 @@ class Scene:
             "BeforeModel": [{"hooks": [{"type": "command", "name": "canary", "command": f"echo {shlex.quote(note)}"}]}],
         }
 
-    @property
-    def observer(self) -> HookObserver:
-        """For an agent with hooks of its own: what they refuse before the guard is asked counts as guarded."""
-        return _Refusals(self.refusals)
-
     def tool(self, text: str = "") -> str:
         """A tool for the agent. It should never run, but once where a tool should fail."""
         self.ran.append(text)
@@ -424,6 +420,7 @@ def prove(
     """
 
     def run(scene: Scene) -> str:
+        Config._witness = _Refusals(scene.refusals)
         try:
             answer = agent(scene)
             if inspect.isawaitable(answer):
@@ -432,6 +429,8 @@ def prove(
             if scene.passed is None:
                 raise
             return f"the agent ends when a tool fails: {type(error).__name__}: {error}"
+        finally:
+            Config._witness = None
         return ""
 
     with asyncio.Runner() as runner:  # one loop for all ways: clients keep their connections
