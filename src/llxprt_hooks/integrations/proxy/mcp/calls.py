@@ -216,7 +216,8 @@ class GuardedCalls:
 
     def is_early(self, key: Key) -> bool:
         """Whether a reply is for a call that the server cannot answer now: hooks are still to see its result."""
-        return (call := self._calls.get(key)) is not None and not call.is_with_server
+        call = self._calls.get(key)
+        return call is not None and not call.is_with_server and not (call.is_sent and call.is_answered)
 
     @property
     def can_be_answered_again(self) -> bool:
