@@ -79,6 +79,8 @@ NAMES = [
     Name("nats.aio.client.Client", "_server_info", "fleet/nats_connection.py", "fleet"),
     Name("nats.aio.client.Client", "_transport", "fleet/nats_connection.py", "fleet"),
     Name("nats.aio.client.Client", "_send_unsubscribe", "fleet/nats_subscription.py", "fleet"),
+    Name("nats.aio.transport.TcpTransport", "_io_writer", "fleet/nats_connection.py", "fleet"),
+    Name("asyncio.streams.StreamReaderProtocol", "_over_ssl", "fleet/nats_connection.py", "fleet"),
     Name("nats.aio.subscription.Subscription", "_id", "fleet/nats_subscription.py", "fleet"),
     Name("openai._base_client.SyncAPIClient", "_client", "integrations/openai.py", "clients"),
 ]
