@@ -17,7 +17,7 @@ from llxprt_hooks import Config, deny
 from llxprt_hooks._support.http_server import Server, listen
 from llxprt_hooks.integrations.proxy.mcp.http import McpHttpProxy
 from llxprt_hooks.integrations.proxy.mcp.server import GuardedServer
-from llxprt_hooks.integrations.proxy.mcp.web import serving
+from llxprt_hooks.integrations.proxy.mcp.web import events_of, serving
 from llxprt_hooks.settings.trust.mcp_pins import McpPins
 from tests.support.processes import DEADLINE
 
@@ -330,6 +330,21 @@ def test_hooks_see_the_result_on_a_stream_that_was_resumed(session: dict[str, st
             assert "[redacted]" in resumed.text
 
     between(use, hooked(AfterTool=after))
+
+
+def test_a_line_that_comes_in_small_pieces_is_read_in_time() -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"data: "
+        for _ in range(24_000):
+            await asyncio.sleep(0)
+            yield b"x" * 2048
+        yield b"\n\n"
+
+    async def run() -> list[int]:
+        async with asyncio.timeout(DEADLINE):
+            return [len(event.message) async for event in events_of(pieces())]
+
+    assert asyncio.run(run()) == [24_000 * 2048]
 
 
 def test_a_stop_holds_for_the_session() -> None:

@@ -109,15 +109,18 @@ class Event(NamedTuple):
 
 async def events_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[Event]:
     """Yield the events of a stream, as clients read it. Raises ``TooLargeError`` for one that is too large."""
-    rest, is_first = b"", True
+    rest, is_first = bytearray(), True
     fields: list[bytes] = []
     data: list[bytes] = []
     size = 0
     async for chunk in chunks:
-        text = rest + chunk
-        end = len(text) - text.endswith(b"\r")  # the next chunk may begin with the rest of this line's end
-        *lines, rest = text[:end].replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        rest += text[end:]
+        is_ended = rest.endswith(b"\r") or b"\n" in chunk or b"\r" in chunk
+        rest += chunk
+        lines: list[bytes] = []
+        if is_ended:  # or else a long line that comes in pieces would be copied for each of them
+            end = len(rest) - rest.endswith(b"\r")  # the next chunk may begin with the rest of this line's end
+            *lines, begun = bytes(rest[:end]).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+            rest[:end] = begun
         for line in lines:
             if is_first:
                 line, is_first = line.removeprefix(BOM_UTF8), False
