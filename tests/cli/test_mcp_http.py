@@ -136,7 +136,9 @@ ODD: dict[str, tuple[bytes, str, int]] = {
     "behind a mark": (b"\xef\xbb\xbfdata: %s\n\n", "text/event-stream", 200),
     "in capitals": (b"%s", "Application/JSON; charset=utf-8", 200),
     "events in capitals": (b"data: %s\n\n", "Text/Event-Stream", 200),
+    "events among types": (b"data: %s\n\n", "text/plain, text/event-stream", 200),
     "as text": (b"%s", "text/plain", 200),
+    "as text with an empty method": (b"%s", "text/plain", 200),
     "as a refusal": (b"%s", "application/json", 400),
 }
 
@@ -168,7 +170,8 @@ class Upstream:
                 return StreamingResponse(self.events(message), media_type="text/event-stream")
             case "tools/call" if message["params"]["name"] in ODD:
                 content, kind, status = ODD[message["params"]["name"]]
-                return Response(content % json.dumps(reply(message)).encode(), status, media_type=kind)
+                answer = {**reply(message), **({"method": None} if "method" in message["params"]["name"] else {})}
+                return Response(content % json.dumps(answer).encode(), status, media_type=kind)
             case "tools/call" if message["params"]["name"] == "huge":
                 return JSONResponse(reply(message, {"content": [{"type": "text", "text": "x" * (1 << 26)}]}))
             case "tools/call" if message["params"]["name"] == "resumable":

@@ -315,9 +315,9 @@ def passed_on(request: Request) -> Headers:
 
 
 def kind_of(response: httpx.Response) -> str:
-    """Return the type of an answer, without its parameters."""
-    kind: str = response.headers.get("content-type", "")
-    return kind.partition(";")[0].strip().lower()
+    """Return the type of an answer, without its parameters. Some clients look for that of a stream anywhere in it."""
+    kind = response.headers.get("content-type", "").lower()
+    return EVENTS if EVENTS in kind else kind.partition(";")[0].strip()
 
 
 async def body_of(response: httpx.Response) -> bytes:

@@ -221,8 +221,8 @@ def replies_in(line: bytes) -> set[Key]:
         found = read_json(line)
     except ValueError:
         return set()
-    batch = found if isinstance(found, list) else [found]
-    return {key_of(each.get("id")) for each in batch if isinstance(each, dict) and "method" not in each} - {NO_ID}
+    batch = [each for each in (found if isinstance(found, list) else [found]) if isinstance(each, dict)]
+    return {key_of(each.get("id")) for each in batch if each.get("method") is None or "result" in each} - {NO_ID}
 
 
 def params_of(message: Message) -> Message:
