@@ -143,6 +143,10 @@ ODD: dict[str, tuple[bytes, str, int]] = {
 }
 
 
+RESUMABLE: dict[str, list[bytes]] = {"e-1": [b"e-1", b"e-1"], " e-2 ": [b"e-2"], "é": ["é".encode(), b"\xe9"]}
+"""Ids of events, and how clients send them."""
+
+
 class Upstream:
     """A server that answers calls in a JSON text, or in a stream if the tool is called so."""
 
@@ -174,9 +178,9 @@ class Upstream:
                 return Response(content % json.dumps(answer).encode(), status, media_type=kind)
             case "tools/call" if message["params"]["name"] == "huge":
                 return JSONResponse(reply(message, {"content": [{"type": "text", "text": "x" * (1 << 26)}]}))
-            case "tools/call" if message["params"]["name"] == "resumable":
-                return Response("id: e-1\ndata: \n\n", media_type="text/event-stream")
-            case "GET" if self.headers[-1].get("last-event-id") == "e-1":
+            case "tools/call" if message["params"]["name"] in RESUMABLE:
+                return Response(f"id: {message['params']['name']}\ndata: \n\n", media_type="text/event-stream")
+            case "GET" if "last-event-id" in self.headers[-1]:
                 return Response(f"data: {json.dumps(reply({'id': 1}))}\n\n", media_type="text/event-stream")
             case "tools/call" | "GET":
                 return JSONResponse(reply(message))
@@ -235,7 +239,7 @@ def between(use: Callable[[Post, Upstream], Awaitable[None]], config: Config, **
             httpx.AsyncClient(headers=HEADERS, timeout=DEADLINE) as client,
         ):
 
-            async def post(message: Any, path: str = "", method: str = "POST", **headers: str) -> httpx.Response:
+            async def post(message: Any, path: str = "", method: str = "POST", **headers: Any) -> httpx.Response:
                 content = None if message is None else json.dumps(message)
                 return await client.request(method, address + path, content=content, headers=headers)
 
@@ -322,14 +326,15 @@ def test_a_result_reaches_hooks_however_it_is_sent(tool: str) -> None:
     between(use, hooked(AfterTool=after))
 
 
+@pytest.mark.parametrize("event", RESUMABLE)
 @pytest.mark.parametrize("session", [{}, {"mcp-session-id": "s-1"}], ids=["alone", "in a session"])
-def test_hooks_see_the_result_on_a_stream_that_was_resumed(session: dict[str, str]) -> None:
+def test_hooks_see_the_result_on_a_stream_that_was_resumed(session: dict[str, str], event: str) -> None:
     async def use(post: Post, _: Upstream) -> None:
         if session:
             await post({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
-        await post(call("resumable"), **session)
-        for _attempt in range(2):  # as often as the client asks for it
-            resumed = await post(None, method="GET", **{"last-event-id": "e-1"}, **session)
+        await post(call(event), **session)
+        for sent in RESUMABLE[event]:  # as often as the client asks for it
+            resumed = await post(None, method="GET", **{"last-event-id": sent}, **session)
             assert "[redacted]" in resumed.text
 
     between(use, hooked(AfterTool=after))

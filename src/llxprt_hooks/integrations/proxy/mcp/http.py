@@ -11,7 +11,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import httpx
 
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from llxprt_hooks.integrations.proxy.mcp.server import GuardedServer
 
 log = debug_logger("proxy")
+
+NameT = TypeVar("NameT")
 
 _MAX_SESSIONS: Final = 10_000
 CONNECT_SECONDS: Final = 30.0
@@ -101,8 +103,8 @@ class McpHttpProxy(Front):
         super().__init__(self._upstream.path, host=host, allowed_hosts=allowed_hosts)
         self._resource = ProtectedResource(upstream, is_kept=keep_resource)
         self._connections: OrderedDict[str, GuardedConnection] = OrderedDict()
-        self._streams: OrderedDict[str, GuardedConnection] = OrderedDict()
-        """Without a session: where a stream can be resumed, by the ids of its events."""
+        self._streams: OrderedDict[int, GuardedConnection] = OrderedDict()
+        """Without a session: where a stream can be resumed, by the hashes of its events' ids, which may be long."""
         # A tool may work for minutes, so only the connection has a timeout.
         self.client = httpx.AsyncClient(
             timeout=httpx.Timeout(None, connect=CONNECT_SECONDS), limits=httpx.Limits(max_connections=None)
@@ -150,7 +152,7 @@ class McpHttpProxy(Front):
         session = request.headers.get(SESSION_HEADER, "")
         known = self._connections.get(session)
         if not session:
-            known = self._streams.get(request.headers.get(_RESUMED, ""))
+            known = self._streams.get(hash(request.headers.get(_RESUMED, "")))
         if request.method == "DELETE":
             self._connections.pop(session, None)
         return known or GuardedConnection(self._guarded, _ToServer(), _ToClient(), _call)
@@ -163,11 +165,12 @@ class McpHttpProxy(Front):
         """Use a connection for the rest of a stream, too, if a client resumes it after an event."""
         for line in fields.splitlines():
             name, _, value = line.partition(b":")
-            if name == b"id" and (event := value.removeprefix(b" ").decode("latin-1")):
-                _keep(self._streams, event, connection)
+            if name == b"id" and (event := value.strip(b" \t")):  # HTTP allows no spaces around it
+                for sent in {event.decode("latin-1"), event.decode(errors="replace")}:  # clients differ in that
+                    _keep(self._streams, hash(sent), connection)
 
 
-def _keep(connections: OrderedDict[str, GuardedConnection], name: str, connection: GuardedConnection) -> None:
+def _keep(connections: OrderedDict[NameT, GuardedConnection], name: NameT, connection: GuardedConnection) -> None:
     connections[name] = connection
     connections.move_to_end(name)
     if len(connections) > _MAX_SESSIONS:
