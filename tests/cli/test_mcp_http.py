@@ -13,7 +13,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from llxprt_hooks import Config, deny
+from llxprt_hooks import Config, Hooks, deny
 from llxprt_hooks._support.http_server import Server, listen
 from llxprt_hooks.integrations.proxy.mcp.http import McpHttpProxy
 from llxprt_hooks.integrations.proxy.mcp.server import GuardedServer
@@ -180,9 +180,18 @@ class Upstream:
                 return JSONResponse(reply(message, {"content": [{"type": "text", "text": "x" * (1 << 26)}]}))
             case "tools/call" if message["params"]["name"] in RESUMABLE:
                 return Response(f"id: {message['params']['name']}\ndata: \n\n", media_type="text/event-stream")
-            case "GET" if "last-event-id" in self.headers[-1]:
+            case "tools/call" if message["params"]["name"] == "late":
+                return Response(status_code=202)
+            case "ping" if message["id"] == 2:
                 return Response(f"data: {json.dumps(reply({'id': 1}))}\n\n", media_type="text/event-stream")
-            case "tools/call" | "GET":
+            case "ping" if message["id"] == 3:
+                return JSONResponse(reply({"id": 1}))
+            case "ping":
+                deep = json.dumps(reply({"id": 1})).replace('"secret"', "[" * 100_000 + "]" * 100_000)
+                return Response(deep, media_type="application/json")
+            case "GET":
+                return Response(f"data: {json.dumps(reply({'id': 1}))}\n\n", media_type="text/event-stream")
+            case "tools/call":
                 return JSONResponse(reply(message))
             case "DELETE":
                 return Response(status_code=204)
@@ -250,8 +259,6 @@ def between(use: Callable[[Post, Upstream], Awaitable[None]], config: Config, **
 
 def hooked(**functions: Any) -> Config:
     config = Config(enable_hooks=True, profile="full")
-    from llxprt_hooks import Hooks
-
     hooks = Hooks(config)
     for event, function in functions.items():
         hooks.on(event, function)
@@ -338,6 +345,31 @@ def test_hooks_see_the_result_on_a_stream_that_was_resumed(session: dict[str, st
             assert "[redacted]" in resumed.text
 
     between(use, hooked(AfterTool=after))
+
+
+def test_without_a_session_no_result_passes_as_the_answer_to_something_else() -> None:
+    async def use(post: Post, _: Upstream) -> None:
+        assert (await post(call("late"))).status_code == 202
+        for answer in (
+            await post(None, method="GET"),
+            await post(None, method="GET", **{"last-event-id": "unknown"}),
+            await post({"jsonrpc": "2.0", "id": 2, "method": "ping"}),
+            await post({"jsonrpc": "2.0", "id": 3, "method": "ping"}),
+            await post({"jsonrpc": "2.0", "id": 4, "method": "ping"}),
+        ):
+            assert (answer.status_code, answer.text) == (200, "")
+
+    between(use, hooked(AfterTool=after))
+
+
+def test_a_stream_of_a_tool_without_hooks_can_be_resumed_without_a_session() -> None:
+    async def use(post: Post, _: Upstream) -> None:
+        await post(call("e-1"))
+        assert "secret" in (await post(None, method="GET", **{"last-event-id": "e-1"})).text
+
+    config = hooked()
+    Hooks(config).on("AfterTool", after, matcher="^add$")
+    between(use, config)
 
 
 def test_a_line_that_comes_in_small_pieces_is_read_in_time() -> None:

@@ -62,6 +62,10 @@ class GuardedConnection:
         """Report each task that starts in this block."""
         return self._link.watching(on_start)
 
+    def is_own(self, ident: Any) -> bool:
+        """Whether an id is one of those that this guard makes."""
+        return self._link.is_ours(ident)
+
     # From the client.
 
     def concerns(self, line: bytes) -> bool:

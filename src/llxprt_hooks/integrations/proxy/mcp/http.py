@@ -11,14 +11,14 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import httpx
 
 from llxprt_hooks._support.json_codec import read_json, write_json
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.integrations.proxy.mcp.guard import GuardedConnection
-from llxprt_hooks.integrations.proxy.mcp.json_rpc import MAX_MESSAGE, replies_in
+from llxprt_hooks.integrations.proxy.mcp.json_rpc import MAX_MESSAGE, as_number, key_of, replies_in, replies_of
 from llxprt_hooks.integrations.proxy.mcp.resource import ProtectedResource
 from llxprt_hooks.integrations.proxy.mcp.web import (
     EVENTS,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 log = debug_logger("proxy")
 
 NameT = TypeVar("NameT")
+KnownT = TypeVar("KnownT")
 
 _MAX_SESSIONS: Final = 10_000
 CONNECT_SECONDS: Final = 30.0
@@ -85,6 +86,25 @@ def _call(function: Callable[..., object], *arguments: object) -> None:
     function(*arguments)
 
 
+class _Conversation(NamedTuple):
+    """What is known of the messages around a request."""
+
+    connection: GuardedConnection
+    asked: frozenset[Any] | None = None
+    """The ids, as numbers, of what may be answered in it; None if that can be anything, because it has a session."""
+
+    def expects(self, message: bytes) -> bool:
+        """Whether a message answers nothing that was asked elsewhere, of which nobody knows here if it has hooks."""
+        asked, is_own = self.asked, self.connection.is_own
+        if asked is None:
+            return True
+        try:
+            replies = replies_of(read_json(message))
+        except ValueError:  # too deep, for example: a client may be able to read it
+            return False
+        return all(as_number(key) in asked or is_own(key[1]) for key in replies)
+
+
 class McpHttpProxy(Front):
     """The proxy before a URL."""
 
@@ -103,7 +123,7 @@ class McpHttpProxy(Front):
         super().__init__(self._upstream.path, host=host, allowed_hosts=allowed_hosts)
         self._resource = ProtectedResource(upstream, is_kept=keep_resource)
         self._connections: OrderedDict[str, GuardedConnection] = OrderedDict()
-        self._streams: OrderedDict[int, GuardedConnection] = OrderedDict()
+        self._streams: OrderedDict[int, _Conversation] = OrderedDict()
         """Without a session: where a stream can be resumed, by the hashes of its events' ids, which may be long."""
         # A tool may work for minutes, so only the connection has a timeout.
         self.client = httpx.AsyncClient(
@@ -118,7 +138,7 @@ class McpHttpProxy(Front):
         try:
             if path == self.path:
                 url = self._upstream.copy_with(query=query) if query else self._upstream
-                return await _Exchange(self, request, url, self._connection(request)).answer(content)
+                return await _Exchange(self, request, url, self._conversation(request, content)).answer(content)
             if self._resource.passes(request.method, path, request.headers.get("content-type", ""), content):
                 return await self._authorization(
                     request, self._upstream.copy_with(path=path, query=query or None), content
@@ -147,41 +167,53 @@ class McpHttpProxy(Front):
             if name.lower() not in _NOT_RETURNED
         ]
 
-    def _connection(self, request: Request) -> GuardedConnection:
+    def _conversation(self, request: Request, content: bytes) -> _Conversation:
         """Return what is known of a session. Without one, each request stands alone."""
         session = request.headers.get(SESSION_HEADER, "")
+        if not session and (resumed := self._streams.get(hash(request.headers.get(_RESUMED, "")))):
+            return resumed
         known = self._connections.get(session)
-        if not session:
-            known = self._streams.get(hash(request.headers.get(_RESUMED, "")))
         if request.method == "DELETE":
             self._connections.pop(session, None)
-        return known or GuardedConnection(self._guarded, _ToServer(), _ToClient(), _call)
+        asked = None if session or not self._guarded.is_guarded else _ids_in(content)
+        return _Conversation(known or GuardedConnection(self._guarded, _ToServer(), _ToClient(), _call), asked)
 
     def remember(self, session: str, connection: GuardedConnection) -> None:
         """Use a connection for all requests of a session."""
         _keep(self._connections, session, connection)
 
-    def remember_event(self, fields: bytes, connection: GuardedConnection) -> None:
-        """Use a connection for the rest of a stream, too, if a client resumes it after an event."""
+    def remember_event(self, fields: bytes, conversation: _Conversation) -> None:
+        """Use what is known of a stream for the rest of it, too, if a client resumes it after an event."""
         for line in fields.splitlines():
             name, _, value = line.partition(b":")
             if name == b"id" and (event := value.strip(b" \t")):  # HTTP allows no spaces around it
                 for sent in {event.decode("latin-1"), event.decode(errors="replace")}:  # clients differ in that
-                    _keep(self._streams, hash(sent), connection)
+                    _keep(self._streams, hash(sent), conversation)
 
 
-def _keep(connections: OrderedDict[NameT, GuardedConnection], name: NameT, connection: GuardedConnection) -> None:
-    connections[name] = connection
-    connections.move_to_end(name)
-    if len(connections) > _MAX_SESSIONS:
-        connections.popitem(last=False)
+def _keep(known: OrderedDict[NameT, KnownT], name: NameT, what: KnownT) -> None:
+    known[name] = what
+    known.move_to_end(name)
+    if len(known) > _MAX_SESSIONS:
+        known.popitem(last=False)
+
+
+def _ids_in(content: bytes) -> frozenset[Any]:
+    """Return the ids of the requests that a client sends, as numbers."""
+    try:
+        found = read_json(content)
+    except ValueError:
+        return frozenset()
+    messages = found if isinstance(found, list) else [found]
+    return frozenset(as_number(key_of(each.get("id"))) for each in messages if isinstance(each, dict))
 
 
 class _Exchange:
     """A request of the client, all that is sent to the server because of it, and what comes back."""
 
-    def __init__(self, proxy: McpHttpProxy, request: Request, url: httpx.URL, connection: GuardedConnection) -> None:
-        self._proxy, self._request, self._url, self._connection = proxy, request, url, connection
+    def __init__(self, proxy: McpHttpProxy, request: Request, url: httpx.URL, conversation: _Conversation) -> None:
+        self._proxy, self._request, self._url = proxy, request, url
+        self._conversation, self._connection = conversation, conversation.connection
         self._headers = passed_on(request)
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -258,13 +290,16 @@ class _Exchange:
             return
         body = await body_of(response)
         if (kind == JSON and response.is_success and body.strip()) or replies_in(body):
-            self._receive(Event(b"", body))
+            self._receive(Event(b"", body), is_refusal=not response.is_success)
         elif body:
             self._events.put_nowait(Event(body))
 
-    def _receive(self, event: Event) -> None:
-        if event.fields and SESSION_HEADER not in self._request.headers and self._connection.has_state:
-            self._proxy.remember_event(event.fields, self._connection)
+    def _receive(self, event: Event, *, is_refusal: bool = False) -> None:
+        if self._conversation.asked is not None:
+            self._proxy.remember_event(event.fields, self._conversation)
+        if event.message and not (is_refusal or self._conversation.expects(event.message)):
+            log.warning("a message of the MCP server was not passed on: it answers nothing that it was sent for")
+            return
         if not event.message or not self._connection.is_awaited(event.message):
             self._events.put_nowait(event)
             return

@@ -216,11 +216,15 @@ def as_number(key: Key) -> Any:
 
 
 def replies_in(line: bytes) -> set[Key]:
-    """Return the ids of the replies in a batch."""
+    """Return the ids of the replies in a message or a batch; none if it is not valid JSON."""
     try:
-        found = read_json(line)
+        return replies_of(read_json(line))
     except ValueError:
         return set()
+
+
+def replies_of(found: Any) -> set[Key]:
+    """Return the ids of the replies in a message or a batch that has been read."""
     batch = [each for each in (found if isinstance(found, list) else [found]) if isinstance(each, dict)]
     return {key_of(each.get("id")) for each in batch if each.get("method") is None or "result" in each} - {NO_ID}
 
