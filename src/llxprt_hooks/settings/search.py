@@ -78,7 +78,7 @@ def searching(pattern: str, too_complex: Callable[[str], object] = _warn) -> Cal
             return find(text) is not None
         try:
             return _is_found(pattern, text)
-        except (_TooComplexError, RecursionError):
+        except (_TooComplexError, RecursionError, ValueError):  # of numbers with thousands of digits
             too_complex(pattern)
             return True
 
