@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from llxprt_hooks.commands.validate.claude_names import compared_tools
+from llxprt_hooks.commands.validate.claude_names import claude_names, compared_tools
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.matcher import compile_matcher
 from tests.commands.validate.marks import command, group, settings, span, unmarked
@@ -225,3 +225,10 @@ def test_a_binary_file_is_not_searched(place: DiagnosedProject) -> None:
     place.write("guard", b'#!/usr/bin/env python3\n"tool_name" == "Bash"\n\0', 0o755)
 
     assert place.diagnose_text(command("./guard")) == []
+
+
+def test_no_script_keeps_its_reader_waiting() -> None:
+    text = "tool_name\n" + '"Bash"\n' * 300_000 + '"Bash"' * 300_000
+
+    assert sum(1 for _ in compared_tools(text)) == 300_000
+    assert sum(1 for _ in claude_names(text)) == 300_001

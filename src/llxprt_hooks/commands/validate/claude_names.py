@@ -8,7 +8,8 @@ Comments are ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 from llxprt_hooks.settings.other_agents import CLAUDE_EVENTS, CLAUDE_FIELDS, CLAUDE_TOOLS
@@ -33,20 +34,21 @@ _NAMED: Final = re.compile(
     | ^[ \t]*(?P<label>{_TOOL})(?=[ \t]*[|)])
     | (?:=~?|\bin|\bgrep(?:[ \t]+-\w+)*)[ \t]+(?P<word>{_TOOL})(?=[\s;\]|)&]|$)
     """,
-    re.VERBOSE | re.MULTILINE,
+    re.VERBOSE,
 )
 _COMMENT: Final = re.compile(r"\s*(?:#|//|\*|/\*)")
 _MAX_LINE: Final = 2000
 """Longer lines are not written by hand but part of bundled programs."""
 
 
-def claude_names(text: str) -> list[tuple[int, str]]:
-    """Return where a script uses names of Claude Code, for review after a migration: the first of each line."""
-    words = [(found.start(), found[2] or found[3]) for found in _WORD.finditer(text)]
-    first: dict[int, tuple[int, str]] = {}
-    for start, name in [*words, *compared_tools(text)]:
-        first.setdefault(text.count("\n", 0, start), (start, name))
-    return sorted(first.values())
+def claude_names(text: str) -> Iterator[tuple[int, str]]:
+    """Yield where a script uses names of Claude Code, for review after a migration: the first of each line."""
+    unmatched = _unmatched(text)
+    for start, line in _lines(text):
+        if found := _WORD.search(line):
+            yield start + found.start(), found[2] or found[3]
+        else:
+            yield from islice(_compared(start, line, unmatched), 1)
 
 
 def compared_tools(text: str) -> Iterator[tuple[int, str]]:
@@ -57,13 +59,16 @@ def compared_tools(text: str) -> Iterator[tuple[int, str]]:
     >>> list(compared_tools('if call["tool_name"] not in ("Bash", "run_shell_command"):'))
     []
     """
+    unmatched = _unmatched(text)
+    for start, line in _lines(text):
+        yield from _compared(start, line, unmatched)
+
+
+def _unmatched(text: str) -> set[str]:
+    """The names that a script does not also have as ours."""
     if "tool_name" not in text:
-        return
-    unmatched = {name for name, ours in _TOOLS.items() if not _is_known(ours, text)}
-    for found in _NAMED.finditer(text):
-        group = found.lastgroup or ""
-        if found[group] in unmatched and not _is_ignored(_line(text, found.start(group))):
-            yield found.start(group), found[group]
+        return set()
+    return {name for name, ours in _TOOLS.items() if not _is_known(ours, text)}
 
 
 def _is_known(tool: str, text: str) -> bool:
@@ -72,9 +77,20 @@ def _is_known(tool: str, text: str) -> bool:
     return re.search(name, text) is not None
 
 
-def _line(text: str, offset: int) -> str:
-    start = text.rfind("\n", 0, offset) + 1
-    return text[start:].partition("\n")[0]
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for line in text.split("\n"):
+        yield start, line
+        start += len(line) + 1
+
+
+def _compared(start: int, line: str, unmatched: Collection[str]) -> Iterator[tuple[int, str]]:
+    if not unmatched or _is_ignored(line):
+        return
+    for found in _NAMED.finditer(line):
+        group = found.lastgroup or ""
+        if found[group] in unmatched:
+            yield start + found.start(group), found[group]
 
 
 def _is_ignored(line: str) -> bool:
