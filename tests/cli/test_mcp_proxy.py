@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,12 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from llxprt_hooks import Config, Hooks
+from llxprt_hooks.integrations.proxy.mcp.guard import GuardedConnection
+from llxprt_hooks.integrations.proxy.mcp.server import GuardedServer
 from tests.support.cli import Run, run
 from tests.support.mcp_connection import PROXY, SERVER, Connections, call
 from tests.support.processes import DEADLINE, lives, until
 from tests.support.replies import DENY
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.support.project import Project
 
 
@@ -315,6 +321,45 @@ def test_a_later_reply_reaches_hooks_too(project: Project, connect: Connections)
     answers = [connection.receive(), connection.receive()]
     assert {answer["id"] for answer in answers} == {1, 2}
     assert all("mind" in str(answer) for answer in answers)
+
+
+class Blocked(list[bytes]):
+    """A side that reads nothing, so that no line is ever written."""
+
+    def __init__(self) -> None:
+        self.has_more = asyncio.Event()
+
+    def write_later(self, line: bytes, then: Callable[[], None] | None = None) -> None:
+        self.append(line)
+        self.has_more.set()
+
+    def close_later(self) -> None: ...
+
+
+async def test_of_replies_to_one_call_hooks_see_one_at_a_time() -> None:
+    seen = 0
+    config = Config(enable_hooks=True)
+
+    async def after(_: Any) -> None:
+        nonlocal seen
+        seen += 1
+        await asyncio.sleep(0.01)
+
+    Hooks(config).on("AfterTool", after)
+    to_server, to_client = Blocked(), Blocked()
+    connection = GuardedConnection(GuardedServer(config), to_server, to_client, lambda function, *of: function(*of))
+    line = json.dumps(call("free")).encode()
+    assert connection.concerns(line)
+    connection.from_client(line)
+    async with asyncio.timeout(DEADLINE):
+        await to_server.has_more.wait()
+        for _ in range(2):
+            to_client.has_more.clear()
+            for _ in range(10):
+                connection.from_server(b'{"jsonrpc":"2.0","id":1,"result":{"content":[]}}')
+            await to_client.has_more.wait()
+
+    assert (seen, len(to_client)) == (2, 2)
 
 
 def test_a_reply_that_strict_clients_do_not_take_for_one_becomes_an_error(

@@ -217,7 +217,7 @@ class GuardedCalls:
     def is_early(self, key: Key) -> bool:
         """Whether a reply is for a call that the server cannot answer now: hooks are still to see its result."""
         call = self._calls.get(key)
-        return call is not None and not call.is_with_server and not (call.is_sent and call.is_answered)
+        return call is not None and (not call.is_sent or (call.task is not None and not call.task.done()))
 
     @property
     def can_be_answered_again(self) -> bool:
