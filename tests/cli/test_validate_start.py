@@ -110,6 +110,7 @@ def test_the_same_command_is_started_once(world: CliProject) -> None:
     world.put("project", {"enableHooks": True, "hooks": hooks})
 
     assert len(world.run("validate", "--start", "--json").json["started"]) == 1
+    assert (world.root / "runs").read_text() == "run\n"
 
 
 def test_the_event_is_one_that_the_hook_is_for(world: CliProject) -> None:
