@@ -219,6 +219,21 @@ async def test_an_edited_script_runs_as_it_is_now(tmp_path: Path, where: str) ->
     assert json.loads(result.stdout) == {"systemMessage": "new"}
 
 
+async def test_a_program_that_has_become_a_python_script_is_not_started_ahead(tmp_path: Path) -> None:
+    script = tmp_path / "hook"
+    script.write_text("#!/bin/sh\nread -r line; echo '{}'\n")
+    script.chmod(0o755)
+    agent = Agent(tmp_path, "./hook")
+    agent.hooks.has_hooks_for("BeforeTool", "write_file")
+    until_it_reads(waiting()[0])
+    script.write_text(f"#!{sys.executable} -IS\nimport sys\nsys.stdin.read()\n")
+
+    result = await agent.event()
+
+    assert not result.ahead
+    assert not ahead._wanted
+
+
 async def test_a_changed_file_mode_mask_counts(tmp_path: Path) -> None:
     agent = Agent(tmp_path, "read -r _; umask >&2; echo '{}'")
     await agent.event()

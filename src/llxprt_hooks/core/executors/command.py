@@ -148,7 +148,8 @@ class _Warm:
         cold = partial(_start_cold, self._spec, run, self._context, environment)
         run.check_start()
         start = self._next(environment)
-        if not ahead.waits_for(self._key):
+        waited = ahead.waits_for(self._key)
+        if not waited:
             if (python := self._python_start()) is not None:
                 offer = zygotes.offer(
                     python,
@@ -165,6 +166,8 @@ class _Warm:
         payload = run.payload()  # it may raise: before a process is taken that nobody would end
         child = ahead.take(self._key, start)
         if child is None:
+            if waited and self._python_start() is not None:
+                self._start = None  # it has become one, which an interpreter runs from now on
             log.debug("`%s` runs cold: none was started ahead", self._spec.command)
             return cold()
         return child.begin(payload)
