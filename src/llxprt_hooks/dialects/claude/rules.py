@@ -89,7 +89,7 @@ def _path_matches(pattern: str, path: str, directory: str) -> bool:
         text = f"**/{text}"
     text = text.removeprefix("./")
     relative = os.path.relpath(os.path.join(directory, path), start)  # noqa: PTH118
-    if relative.startswith(".."):
+    if relative == ".." or relative.startswith("../"):
         return text.startswith("**/") and _glob(text)(os.path.basename(path))  # noqa: PTH119
     return _glob(text)(relative)
 
