@@ -345,6 +345,20 @@ def test_a_short_reason_is_not_found_within_another_word(result: str, is_refused
     assert Refusal("no").explains(result) is is_refused
 
 
+def test_a_refusal_stands_for_one_call() -> None:
+    own = {"type": "command", "command": "echo no >&2; exit 2"}
+    asked = set()
+
+    def first_only(scene: Scene) -> str:
+        if scene.word in asked:
+            return "no notes are found"
+        asked.add(scene.word)
+        return with_hooks(scene, scene.tool, Hooks(hooks={"BeforeTool": [{"hooks": [own]}]}))
+
+    with pytest.raises(AssertionError, match="several calls in one answer: 2 of 3 calls bypassed the guard"):
+        prove(an_agent(first_only))
+
+
 def test_what_an_own_hook_refuses_in_process_before_the_guard_is_guarded() -> None:
     def run(scene: Scene) -> str:
         own = {"type": "command", "command": "echo no notes today >&2; exit 2"}

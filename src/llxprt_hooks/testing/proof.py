@@ -324,15 +324,23 @@ class Scene:
             raise CanaryError
         return "the canary ran"
 
-    def _is_refused(self, result: str | None) -> bool:
-        by_guard = result is not None and self.word in result
-        return by_guard or any(refusal.explains(result) for refusal in self.refusals)
+    def _is_refused(self, result: str | None, refusals: list[Refusal]) -> bool:
+        """Whether the guard refused a call, or another hook did, whose refusal is then taken: it was of one call."""
+        if result is not None and self.word in result:
+            return True
+        # The longest first: a short reason may be found in a result with another one.
+        longest_first = sorted(refusals, key=lambda refusal: -len(refusal.reason))
+        found = next((each for each in longest_first if each.explains(result)), None)
+        if found is not None and not found.is_stop:
+            refusals.remove(found)
+        return found is not None
 
     def verdict(self, way: Way, dialogue: Dialogue, problem: str = "") -> Verdict:
         """Judge what the agent and the model said to each other."""
         judged = [call for call in dialogue.calls if call.name not in self.through][way.lets_pass :]
         answers = [(call.name, dialogue.results.get(call.id)) for call in judged]
-        passed = [(name, text) for name, text in answers if not self._is_refused(text)]
+        refusals = [*self.refusals]
+        passed = [(name, text) for name, text in answers if not self._is_refused(text, refusals)]
         if way.is_late and self._was_refused_later(dialogue):
             passed = []
         leaked = [name for name, text in passed if text is not None]
@@ -374,7 +382,8 @@ class Scene:
         if len(dialogue.turns) < way.turns:
             return problem or f"the model could call tools in only {len(dialogue.turns)} of {way.turns} answers"
         first = dialogue.results.get(dialogue.calls[0].id)
-        if way.lets_pass and self._is_refused(first) and not self.ran:  # or else it is the refusal of a second attempt
+        is_refused = way.lets_pass and self._is_refused(first, [*self.refusals])
+        if is_refused and not self.ran:  # or else it is the refusal of a second attempt
             return "hooks refuse the call that should fail"
         if way.lets_pass and way.is_found and not self.ran:
             return f"{way.tool} is not the scene's tool; name a tool that fails as `failing`"
