@@ -278,10 +278,8 @@ class _Process(subprocess.Popen[bytes]):
                 start_new_session=True,
                 pass_fds=program.passed,
             )
-        except (OSError, ValueError):  # Popen has reaped the process, if there was one
-            raise
-        except BaseException:  # a signal handler raised, when the program may have been started already
-            if (pid := getattr(self, "pid", None)) is not None:
+        except BaseException:  # perhaps of a signal handler, when the program may have been started already
+            if (pid := getattr(self, "pid", None)) is not None and self.returncode is None:  # Popen has not reaped it
                 self._hand_over(pid, started)
             raise
         self._hand_over(self.pid, started)

@@ -140,6 +140,37 @@ except LateError:
     assert printed == "late\n"
 
 
+def test_spawn_leaves_nothing_running_after_a_timeout_of_a_signal_handler(tmp_path: Path) -> None:
+    printed = in_python(
+        """
+import os, signal, sys
+from llxprt_hooks.process import SpawnError, child, spawn
+
+def late(*_):
+    raise TimeoutError
+
+def read(*arguments, of_the_system=os.read):
+    signal.raise_signal(signal.SIGALRM)
+    return of_the_system(*arguments)
+
+signal.signal(signal.SIGALRM, late)
+child._fork_exec = None
+os.read = read
+try:
+    spawn(["/bin/sleep", "1000"], stdin=b"", env={}, cwd="/", output_limit=1)
+except SpawnError as error:
+    print(error.started)
+try:
+    os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    print("nothing is left")
+""",
+        cwd=tmp_path,
+    )
+
+    assert printed == "True\nnothing is left\n"
+
+
 async def test_spawn_takes_each_environment_as_it_is_then() -> None:
     env = {"PATH": os.environ["PATH"], "A": "1"}
     first = await run("printenv", "A", env=env)
