@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
 import signal
 import time
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -201,7 +203,7 @@ class _Run:
 
     def connect(self) -> None:
         """Register the end of the process and its stdin with the event loop."""
-        self._watch(self._child.watch.fd, self._on_exit)
+        _exits_of(self._loop).add(self._child.watch.fd, self._on_exit)
         if self._child.feed is not None:
             self._loop.add_writer(self._child.feed.fd, self._on_writable, self._child.feed)
 
@@ -296,28 +298,21 @@ class _Run:
     def _is_drained(self) -> bool:
         return self._child.stdout.at_end and self._child.stderr.at_end
 
-    def _watch(self, fd: int, callback: Callable[..., None], *arguments: Drain) -> None:
-        self._loop.add_reader(fd, callback, *arguments)
-        self._watched.add(fd)
-
     def _watch_streams(self) -> None:
         for drain in (self._child.stdout, self._child.stderr):
             if not drain.at_end and drain.fd not in self._watched:
-                self._watch(drain.fd, self._on_readable, drain)
-
-    def _unwatch(self, fd: int) -> None:
-        self._watched.discard(fd)
-        self._loop.remove_reader(fd)
+                self._loop.add_reader(drain.fd, self._on_readable, drain)
+                self._watched.add(drain.fd)
 
     def _on_exit(self) -> None:
-        self._unwatch(self._child.watch.fd)
         self._ended = True
         self._wake()
 
     def _on_readable(self, drain: Drain) -> None:
         drain.read()
         if drain.at_end:
-            self._unwatch(drain.fd)
+            self._watched.discard(drain.fd)
+            self._loop.remove_reader(drain.fd)
             self._wake()
 
     def _on_writable(self, feed: Feed) -> None:
@@ -334,10 +329,70 @@ class _Run:
     def _disconnect(self) -> None:
         if self._loop.is_closed():
             return  # closing the loop unregistered everything
+        _exits_of(self._loop).remove(self._child.watch.fd)
         for fd in self._watched:
             self._loop.remove_reader(fd)
         if self._child.feed is not None:
             self._loop.remove_writer(self._child.feed.fd)
+
+
+class _Exits:
+    """The ends that runs on one event loop wait for.
+
+    Registering each with the loop would cost a tenth of what a small program takes, so all share one registration.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._callbacks: dict[int, Callable[[], None]] = {}
+        self._epoll = select.epoll()
+        loop.add_reader(self._epoll.fileno(), self._dispatch)
+
+    def add(self, fd: int, callback: Callable[[], None]) -> None:
+        """Call a function once, when the descriptor is readable."""
+        self._callbacks[fd] = callback
+        self._epoll.register(fd, select.EPOLLIN | select.EPOLLONESHOT)
+
+    def remove(self, fd: int) -> None:
+        if self._callbacks.pop(fd, None) is not None:
+            self._epoll.unregister(fd)
+
+    def _dispatch(self) -> None:
+        for fd, _ in self._epoll.poll(0):
+            if (callback := self._callbacks.pop(fd, None)) is not None:
+                callback()
+
+
+class _ExitReaders:
+    """The same for loops that have no use for it, such as uvloop's, and for systems without epoll."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def add(self, fd: int, callback: Callable[[], None]) -> None:
+        self._loop.add_reader(fd, self._call, fd, callback)
+
+    def remove(self, fd: int) -> None:
+        self._loop.remove_reader(fd)
+
+    def _call(self, fd: int, callback: Callable[[], None]) -> None:
+        self.remove(fd)
+        callback()
+
+
+_exits: WeakValueDictionary[int, _Exits] = WeakValueDictionary()
+"""Those of each event loop, by its id. The loop keeps them, with their registration, until it is closed."""
+
+
+def _exits_of(loop: asyncio.AbstractEventLoop) -> _Exits | _ExitReaders:
+    if not isinstance(loop, asyncio.SelectorEventLoop) or not hasattr(select, "epoll"):
+        return _ExitReaders(loop)
+    exits = _exits.get(id(loop))
+    if exits is None:
+        exits = _exits[id(loop)] = _Exits(loop)
+    return exits
+
+
+os.register_at_fork(after_in_child=_exits.clear)
 
 
 def _resolve(waiter: asyncio.Future[None]) -> None:
