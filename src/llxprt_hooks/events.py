@@ -32,6 +32,8 @@ class HookEventName(StrEnum):
     PRE_COMPRESS = "PreCompress"
     NOTIFICATION = "Notification"
 
+    __hash__ = str.__hash__  # as that of the string that it equals; the enumeration's own is slower
+
     @cached_property
     def spec(self) -> EventSpec:
         """The row of the event in ``EVENTS``."""

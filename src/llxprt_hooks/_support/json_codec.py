@@ -134,8 +134,9 @@ def write_payload(value: object) -> bytes:
     Raises ``RecursionError`` near the end of the stack, because a guard must not see less than what it guards.
     """
     try:
-        if not is_too_deep(value):
-            return _encoder.encode(value)
+        encoded = _encoder.encode(value)
+        if encoded.count(b"{") + encoded.count(b"[") <= PAYLOAD_DEPTH or not is_too_deep(value):
+            return encoded
     except Exception:  # as in write_json
         require_stack()
     return write_json(_cut(_plain(value), PAYLOAD_DEPTH) if is_too_deep(value) else value)

@@ -28,6 +28,7 @@ from llxprt_hooks.process.errors import SpawnError
 from llxprt_hooks.process.exit_watch import has_ended
 from llxprt_hooks.process.forks import no_fork
 from llxprt_hooks.process.group import signal_group
+from llxprt_hooks.process.pipes import is_ignored
 from llxprt_hooks.process.warm.pool import inherited_state
 
 log = debug_logger("process")
@@ -200,7 +201,7 @@ class AheadPool:
                 return
             self._starting = True
         try:
-            if signal.getsignal(signal.SIGCHLD) is not signal.SIG_IGN and (prepared := prepare()) is not None:
+            if not is_ignored(signal.SIGCHLD) and (prepared := prepare()) is not None:
                 argv, executable, env, cwd, limit = prepared.start
                 state = inherited_state()
                 with no_fork:  # a process that is forked now would keep descriptors that nobody knows yet

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from llxprt_hooks.process.errors import SpawnError, explain
 from llxprt_hooks.process.exit_watch import ExitWatch, abandon, kill_and_reap, reap_abandoned, watch_exit
 from llxprt_hooks.process.forks import no_fork
-from llxprt_hooks.process.pipes import Drain, Feed
+from llxprt_hooks.process.pipes import Drain, Feed, is_ignored
 from llxprt_hooks.process.shell.environment import Environment, encoded_entries
 from llxprt_hooks.process.watchdog import watchdog
 
@@ -132,7 +132,7 @@ def spawn(
             their_stdin, our_stdin, our_stdout, their_stdout, our_stderr, their_stderr = opened
             if not argv:
                 raise ValueError("an empty argv")
-            held = stdin is not None and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
+            held = stdin is not None and is_ignored(signal.SIGCHLD)
             if held:
                 argv, executable = (*_HELD, executable or argv[0], *argv[1:]), _HELD[0]
             streams = their_stdin, their_stdout, their_stderr

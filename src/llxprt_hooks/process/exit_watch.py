@@ -45,12 +45,12 @@ class ExitWatch(Protocol):
 
 def watch_exit(pid: int) -> ExitWatch:
     """Watch a child of this process."""
-    if hasattr(os, "pidfd_open"):
-        # ENOSYS, EPERM: the kernel is too old, or a sandbox forbids it. ESRCH: the process is already gone, because
-        # SIGCHLD is ignored.
-        with contextlib.suppress(OSError):
-            return PidfdWatch(pid)
-    return ThreadWatch(pid)
+    try:
+        return PidfdWatch(pid)
+    except (AttributeError, OSError):
+        # There is no pidfd_open on this system. ENOSYS, EPERM: the kernel is too old, or a sandbox forbids it. ESRCH:
+        # the process is already gone, because SIGCHLD is ignored.
+        return ThreadWatch(pid)
 
 
 def has_ended(watch: ExitWatch, seconds: float = 0.0) -> bool:

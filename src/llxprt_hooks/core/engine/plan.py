@@ -110,6 +110,7 @@ class ExecutionPlan:
 
     __slots__ = (
         "_engine",
+        "_must_show_all",
         "acts",
         "event_name",
         "fail_closed",
@@ -157,6 +158,9 @@ class ExecutionPlan:
         self.for_question: ExecutionPlan | None = None
         """The hooks that run where a person would be asked about the call."""
         self._engine = engine
+        spec = event_name.spec
+        self._must_show_all = spec.can_block and not self.observes_only and (spec.is_about_tool or self.fail_closed)
+        """Whether hooks must see all of an event that they can block; of other events they get a part (D-31)."""
 
     async def fire(
         self, fields: Fields, base: Mapping[str, Any] | None = None, extras: Mapping[str, Any] | None = None
@@ -241,12 +245,6 @@ class ExecutionPlan:
             return await loops.on_asyncio(self.fire(fields, base, extras))
         except Exception as error:
             return self.failed(error)
-
-    @property
-    def _must_show_all(self) -> bool:
-        """Whether hooks must see all of an event that they can block; of other events they get a part (D-31)."""
-        spec = self.event_name.spec
-        return spec.can_block and not self.observes_only and (spec.is_about_tool or self.fail_closed)
 
     def _without_hidden_change(
         self, aggregated: AggregatedHookResult, output: DefaultHookOutput

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.events import HookEventName, SessionStartSource
+from llxprt_hooks.process.shell.environment import process_environment
 from llxprt_hooks.settings.levels import user_folder
 from llxprt_hooks.settings.ownership import folder_writers
 
@@ -57,18 +58,14 @@ _other_root: ContextVar[Path | None] = ContextVar("llxprt_hooks_session_root", d
 
 def folder_of(session_id: str) -> str:
     """Return the folder of a session, which may not exist."""
-    return _folder(_other_root.get() or _root(os.environ.get("HOME")), session_id)
+    return _folder(_other_root.get(), process_environment().get("HOME"), session_id)
 
 
 @lru_cache(maxsize=1024)
-def _folder(root: Path, session_id: str) -> str:
+def _folder(root: Path | None, home: str | None, session_id: str) -> str:
+    """Where the folder of a session is; without another root, it depends on the variable HOME."""
+    root = root or user_folder() / "sessions"
     return str(root / hashlib.sha256(session_id.encode(errors="surrogatepass")).hexdigest()[:32])
-
-
-@lru_cache(maxsize=8)
-def _root(home: str | None) -> Path:
-    """Return where sessions have their folders; it depends on the variable HOME."""
-    return user_folder() / "sessions"
 
 
 def open_folder(session_id: str) -> str | None:

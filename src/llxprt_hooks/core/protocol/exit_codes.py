@@ -62,8 +62,10 @@ def read_outcome(ended: Completed, make: MakeOutput = DefaultHookOutput) -> Read
     >>> read_outcome(Completed(exit_code=2, stderr=b"no secrets")).output
     DefaultHookOutput({'decision': 'deny', 'reason': 'no secrets'})
     """
-    read = next(read for applies, read in _TABLE if applies(ended))
-    return read(ended, make)
+    for applies, read in _TABLE:
+        if applies(ended):
+            return read(ended, make)
+    return _exit_other(ended, make)
 
 
 def read_answer(
@@ -76,8 +78,10 @@ def read_answer(
     >>> read_answer('{"decision": "allow"}'), read_answer({"continue": False}), read_answer("  ")
     (DefaultHookOutput({'decision': 'allow'}), DefaultHookOutput({'continue': False}), None)
     """
-    if answer is None or isinstance(answer, Mapping):
-        return None if answer is None else make(answer)
+    if answer is None:
+        return None
+    if not isinstance(answer, (bytes, str)):
+        return make(answer)
     fields = _json_object(answer) if answer else None
     if fields is not None:
         return make(fields)
@@ -192,9 +196,8 @@ _TABLE: Sequence[tuple[Callable[[Completed], bool], Callable[[Completed, MakeOut
     (lambda ended: ended.exit_code == EXIT_CODE_SUCCESS and ended.stdout_cut, _exit_0_too_long),
     (lambda ended: ended.exit_code == EXIT_CODE_SUCCESS, _exit_0),
     (lambda ended: ended.exit_code == EXIT_CODE_BLOCKING_ERROR, _exit_2),
-    (lambda ended: True, _exit_other),
 )
-"""The first row whose condition holds applies."""
+"""The first row whose condition holds applies, otherwise ``_exit_other``."""
 
 
 def _json_object(answer: bytes | str) -> Mapping[str, Any] | None:
