@@ -36,8 +36,8 @@ log = debug_logger("process")
 _LIFETIME = 60.0
 """Seconds for which a program waits for its input."""
 
-_PAUSE = 0.01
-"""Seconds after a run before the next program is started. An event that comes sooner would have to share the machine
+_PAUSE = 0.002
+"""Seconds after a run before the next program is started. An event that comes at once would have to share the machine
 with that start, and gain nothing."""
 
 _LOOK_SECONDS = 1.0
