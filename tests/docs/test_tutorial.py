@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,8 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.docs.pages import WALKTHROUGHS, Block, sections
+from tests.docs.pages import ROOT, WALKTHROUGHS, Block, sections
 from tests.docs.screens import QUESTION, check_screen, typed
+from tests.support.nats_server import free_port
+from tests.support.processes import DEADLINE
 
 if TYPE_CHECKING:
     from tests.support.project import Project
@@ -20,8 +24,14 @@ if TYPE_CHECKING:
 FOR_THE_EYE = {"yaml", "console"}
 """Languages of blocks that are not a step."""
 
+PASTED = [ROOT / "docs" / "day.md", ROOT / "docs" / "fleet.md"]
+"""Pages whose blocks are pasted into one terminal."""
 
-@pytest.mark.parametrize("page", WALKTHROUGHS, ids=lambda page: page.name)
+MARK = "=== the next block ==="
+PORT = re.compile(r"(?<=127\.0\.0\.1[: ])\d{5}|(?<=-p )\d{5}")
+
+
+@pytest.mark.parametrize("page", [page for page in WALKTHROUGHS if page not in PASTED], ids=lambda page: page.name)
 def test_the_tutorial_from_an_empty_folder(page: Path, tmp_path: Path, sandbox: Project) -> None:
     folder = tmp_path.resolve() / WALKTHROUGHS[page]
     folder.mkdir()
@@ -30,10 +40,35 @@ def test_the_tutorial_from_an_empty_folder(page: Path, tmp_path: Path, sandbox: 
             take(step, screen, folder=folder, project=sandbox)
         except Exception as error:
             error.add_note(f"in {page.name}, line {step.line}: ```{step.info}")
-            for file in folder.glob("*.pid"):  # what the reader would still see running
-                with suppress(ProcessLookupError):
-                    os.kill(int(file.read_text()), signal.SIGKILL)
             raise
+
+
+@pytest.mark.parametrize("page", PASTED, ids=lambda page: page.name)
+def test_the_page_pasted_into_one_terminal(page: Path, tmp_path: Path, sandbox: Project) -> None:
+    folder = tmp_path.resolve() / "fleet"
+    folder.mkdir()
+    taken = list(steps(page))
+    script = "".join(f"{step.text}\necho '{MARK}'\n" for step, _ in taken if step.language == "sh")
+    ports = {port: str(free_port()) for port in PORT.findall(script)}
+    (tmp_path / "pasted.sh").write_text(PORT.sub(lambda port: ports[port[0]], script), encoding="utf-8")
+    with subprocess.Popen(
+        ["bash", str(tmp_path / "pasted.sh")],
+        cwd=folder,
+        env={**sandbox.environment(), "TMPDIR": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as terminal:
+        try:
+            printed, _ = terminal.communicate(timeout=DEADLINE)
+        finally:
+            with suppress(ProcessLookupError):  # what the reader would still see running
+                os.killpg(terminal.pid, signal.SIGKILL)
+    screens = printed.split(f"{MARK}\n")
+    for (_, screen), shown in zip((each for each in taken if each[0].language == "sh"), screens, strict=False):
+        check_screen(screen.text if screen else "", shown, folder=folder, home=sandbox.home)
 
 
 @pytest.mark.parametrize("page", WALKTHROUGHS, ids=lambda page: page.name)

@@ -29,7 +29,7 @@ class NatsServer:
 
     def __init__(self, *arguments: str) -> None:
         self._arguments = arguments
-        self._port, self._monitoring_port = _free_port(), _free_port()
+        self._port, self._monitoring_port = free_port(), free_port()
         self._folder = tempfile.TemporaryDirectory(prefix="nats-")
         self._pid: int | None = None
 
@@ -101,7 +101,7 @@ async def listen(client: Client, subject: str, queue: str = "", *, cb: Callable[
         await client.flush()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port that systems do not give to connections, so that it stays free until the server is started (again)."""
     while True:
         port = 20_000 + secrets.randbelow(12_000)
