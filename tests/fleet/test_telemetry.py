@@ -103,6 +103,14 @@ async def test_the_outcome_is_counted(collected: Collected, answer: Any, profile
         assert duration.attributes == count.attributes
 
 
+async def test_durations_are_counted_in_buckets_as_fine_as_hooks_are_fast(collected: Collected) -> None:
+    await hooks_with(collected, lambda payload: None).run_tool("write_file", {}, lambda arguments: "done")
+
+    points = collected.points()
+    for histogram in (telemetry.EVENT_DURATION, telemetry.HOOK_DURATION):
+        assert sum(bound < 1 for bound in points[histogram][0].explicit_bounds) > 5
+
+
 async def test_a_failed_hook_is_an_error_and_the_event_goes_ahead(collected: Collected) -> None:
     def broken(payload: dict[str, Any]) -> None:
         raise ValueError("hunter2")

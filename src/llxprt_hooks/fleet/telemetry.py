@@ -17,6 +17,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
 import llxprt_hooks
+from llxprt_hooks._support.histogram import SECONDS
 from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.core.engine.observer import HookObserver
 
@@ -66,9 +67,13 @@ class HookTelemetry(HookObserver):
         self._tracer = trace.get_tracer(SCOPE, llxprt_hooks.__version__, tracer_provider)
         meter = metrics.get_meter(SCOPE, llxprt_hooks.__version__, meter_provider)
         self._events = meter.create_counter(EVENTS, "{event}", "Events by outcome")
-        self._event_duration = meter.create_histogram(EVENT_DURATION, "s", "How long the hooks of an event took")
+        self._event_duration = meter.create_histogram(
+            EVENT_DURATION, "s", "How long the hooks of an event took", explicit_bucket_boundaries_advisory=SECONDS
+        )
         self._executions = meter.create_counter(EXECUTIONS, "{execution}", "Runs of hooks by outcome")
-        self._hook_duration = meter.create_histogram(HOOK_DURATION, "s", "How long a hook took")
+        self._hook_duration = meter.create_histogram(
+            HOOK_DURATION, "s", "How long a hook took", explicit_bucket_boundaries_advisory=SECONDS
+        )
         self._open: OrderedDict[str, trace.Span] = OrderedDict()
 
     def event_started(self, event: EventStarted) -> None:

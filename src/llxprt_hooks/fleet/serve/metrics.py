@@ -7,15 +7,12 @@ from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from llxprt_hooks._support.histogram import Histogram
+from llxprt_hooks._support.histogram import SECONDS, Histogram
 from llxprt_hooks.core.engine.observer import HookObserver
 from llxprt_hooks.events import HookEventName
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.results import AggregatedHookResult, HookExecutionResult
-
-_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""Seconds."""
 
 _UNKNOWN: Final = "unknown"
 _EVENTS: Final = {each.value: each for each in HookEventName}
@@ -76,7 +73,7 @@ class Metrics(HookObserver):
 
 
 def _histogram_of_seconds() -> Histogram:
-    return Histogram(_BUCKETS)
+    return Histogram(SECONDS)
 
 
 def _histogram(name: str, labels: str, seconds: Histogram) -> Iterator[str]:
