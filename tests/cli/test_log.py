@@ -317,14 +317,38 @@ def test_without_a_record_the_output_says_how_to_get_one(world: CliProject, comm
     assert "`Hooks.load(project, log=True)`" in run.stderr
 
 
-def test_filters_that_leave_nothing_say_so(recorded: CliProject) -> None:
-    run = recorded.run("log", "--hook", "nobody")
+@pytest.mark.parametrize("command", ["log", "stats"])
+def test_filters_that_leave_nothing_say_so(recorded: CliProject, command: str) -> None:
+    missed = "none of the 6 executions recorded in this project matches"
+    assert recorded.run(command, "--hook", "nobody").stderr == f"{missed}\n"
+    assert recorded.run(command, "--session", "s-2", "--tool", "write_flie").stderr == (
+        f"{missed}. Did you mean `write_file`?\n"
+    )
+    everywhere = "none of the 6 executions recorded matches. Did you mean `guard`?\n"
+    assert recorded.run(command, "--all", "--hook", "gard").stderr == everywhere
 
-    assert run.stderr == (
+
+@pytest.mark.parametrize("command", ["log", "stats"])
+def test_a_project_without_executions_is_told_how_to_get_some(recorded: CliProject, command: str) -> None:
+    (recorded.root / "other").mkdir()
+
+    assert recorded.run(command, "-C", "other").stderr == (
         "no recorded execution matches in this project; --all looks in all projects. "
         "Your own program records with `Hooks.load(project, log=True)`, or if LLXPRT_HOOKS_LOG=1 is set\n"
     )
-    assert recorded.run("log", "--all", "--hook", "nobody").stderr == "no recorded execution matches\n"
+
+
+def test_a_line_has_the_session_if_there_are_several(world: CliProject) -> None:
+    for session_id in ("2b0e9b4c-7f0e-4c1a-9d3e-000000000001", "conversation-17", "s-1"):
+        log = HookLog(world.root, session_id=session_id, file=world.log_file)
+        log.hook_ended(execution(hook_input={"tool_name": "write_file", "session_id": session_id}))
+
+    lines = world.run("log").stdout.splitlines()
+    assert [line.split()[5] for line in lines] == ["2b0e9b4c", "…ersation-17", "s-1"]
+    assert len({line.index("BeforeTool") for line in lines}) == 1
+
+    (alone,) = world.run("log", "--session", "conversation-17").stdout.splitlines()
+    assert "ersation-17" not in alone
 
 
 def test_what_cannot_be_read_is_passed_over(recorded: CliProject) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -23,7 +24,7 @@ from llxprt_hooks._support.terminal import (
     stderr_console,
     stdout_console,
 )
-from llxprt_hooks._support.text import indented_json, one_line, shorten
+from llxprt_hooks._support.text import closest, indented_json, one_line, shorten
 from llxprt_hooks.cli.audit_stream import KEYGEN, VERIFY, audit_stream, make_key, verify_chains
 from llxprt_hooks.cli.options import (
     all_projects_option,
@@ -41,6 +42,7 @@ from llxprt_hooks.commands.log import (
     blocked_word,
     is_answer,
     observed_decision,
+    read_log,
     recorded_duration,
     recorded_time,
 )
@@ -53,6 +55,13 @@ if TYPE_CHECKING:
 MAX_COLUMN = 28
 MAX_NAME = 12
 """Columns, so that a line fits a terminal of 80 with a hook's name."""
+
+NOT_IN_STREAM = "the stream has no such execution"
+
+SEVERAL = 2
+"""Sessions are told apart from this number on."""
+
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 A_SECOND = 1_000
 A_MINUTE = 60_000
@@ -101,8 +110,8 @@ def command(
     """Show the latest executions of this project's hooks, one per line. With an ID, show that execution.
 
     A line has the beginning of the ID, the time, the decision, the duration, who asked if the program's metadata
-    says so, the event with its tool, the hook, and the reason or what the hook changed. If a hook asked about a call,
-    a second line has the answer and how long it took.
+    says so, the session if there are several, the event with its tool, the hook, and the reason or what the hook
+    changed. If a hook asked about a call, a second line has the answer and how long it took.
 
     `run`, `serve` and the proxies write the log. Your own program writes it with
     `Hooks.load(project, log=True)`. The log is in ~/.llxprt/logs, in a file of limited size
@@ -160,11 +169,11 @@ def command(
             f"no recorded execution has the id {execution}. Run `llxprt-hooks log` to see the ids"
         )
     if not records and not as_json:
-        click.echo(nothing_found(within) if source is None else "the stream has no such execution", err=True)
+        click.echo(nothing_found(where) if source is None else NOT_IN_STREAM, err=True)
     return 0
 
 
-def nothing_found(project: str | None) -> str:
+def nothing_found(where: LogFilter) -> str:
     """Return why nothing is shown, and what to do about it."""
     own = "`Hooks.load(project, log=True)`, or if LLXPRT_HOOKS_LOG=1 is set"
     if not log_file().exists():
@@ -172,8 +181,19 @@ def nothing_found(project: str | None) -> str:
             "no executions are recorded yet. `llxprt-hooks run`, `serve` and the proxies record by themselves; "
             f"your own program does with {own}"
         )
-    here = f" in this project; --all looks in all projects. Your own program records with {own}" if project else ""
-    return f"no recorded execution matches{here}"
+    here = " in this project" if where.project else ""
+    if others := read_log(LogFilter(project=where.project)):
+        return f"none of the {len(others)} executions recorded{here} matches{_meant(where, others)}"
+    hint = f"; --all looks in all projects. Your own program records with {own}" if where.project else ""
+    return f"no recorded execution matches{here}{hint}"
+
+
+def _meant(where: LogFilter, records: Sequence[Record]) -> str:
+    """Suggest the names in the log that the filters may have been typos of."""
+    given = (("hook", where.hook), ("tool_name", where.tool))
+    found = (closest(name, {str(each.get(field)) for each in records}) for field, name in given if name)
+    names = " and ".join(f"`{name}`" for name in found if name)
+    return f". Did you mean {names}?" if names else ""
 
 
 def _announce_following(*, has_records: bool) -> None:
@@ -189,7 +209,8 @@ class _Lines:
     def __init__(self, records: Sequence[Record], *, show_project: bool) -> None:
         self._console = stdout_console()
         self._show_project = show_project
-        self._times = self._projects = self._callers = self._places = 0
+        self._times = self._projects = self._callers = self._sessions = self._places = 0
+        self._ids: set[str] = set()
         self._words = len("blocked")
         for record in records:
             self._make_room(record)
@@ -198,6 +219,9 @@ class _Lines:
         self._times = _wider(self._times, _short_time(record))
         self._projects = _wider(self._projects, _project(record))
         self._callers = _wider(self._callers, _caller(record))
+        self._sessions = _wider(self._sessions, _session(record))
+        if len(self._ids) < SEVERAL:
+            self._ids.add(str(record.get("session_id")))
         self._places = _wider(self._places, _place(record))
         self._words = _wider(self._words, _outcome(record)[0])
 
@@ -214,7 +238,9 @@ class _Lines:
         hook: list[Part] = [(one_line(record.get("hook")), "bold"), (_warm(record), "dim")]
         hook += [f": {details}"] if details else []
         caller: Part = (f"{_caller(record):<{self._callers}}  ", "dim") if self._callers else ""
-        columns = [*start, f"  {_duration(record):>9}  ", project, caller]
+        several = len(self._ids) == SEVERAL
+        session: Part = (f"{_session(record):<{self._sessions}}  ", "dim") if several else ""
+        columns = [*start, f"  {_duration(record):>9}  ", project, caller, session]
         if fits(self._console, [line(*columns, f"{place}  ", *hook)]):
             print_line(self._console, *columns, f"{place}  ", *hook)
         elif fits(self._console, [line(*columns, place)]):
@@ -222,7 +248,7 @@ class _Lines:
             print_wrapped(self._console, f"{'':<{SHORT_ID}}  ", *hook)
         else:
             print_line(self._console, *start)
-            print_wrapped(self._console, "  ", project, caller, f"{_place(record)}  {_duration(record)}")
+            print_wrapped(self._console, "  ", project, caller, session, f"{_place(record)}  {_duration(record)}")
             print_wrapped(self._console, "  ", *hook)
 
 
@@ -245,6 +271,14 @@ def _caller(record: Record) -> str:
     values = metadata.values() if isinstance(metadata, dict) else ()
     said = (one_line(value) for value in values if isinstance(value, (str, int)))
     return shorten(", ".join(said), MAX_NAME)
+
+
+def _session(record: Record) -> str:
+    """Return an ID of a session as short as it can be told from others: a UUID by its start, others by their end."""
+    session_id = one_line(record.get("session_id") or "-")
+    if UUID.fullmatch(session_id):
+        return session_id[:SHORT_ID]
+    return session_id if len(session_id) <= MAX_NAME else f"…{session_id[1 - MAX_NAME :]}"
 
 
 def _outcome(record: Record) -> tuple[str, str, str]:

@@ -11,7 +11,7 @@ import click
 from llxprt_hooks._support.terminal import Part, aligned, print_json, print_line, print_wrapped, stdout_console
 from llxprt_hooks._support.text import one_line, plural, shorten
 from llxprt_hooks.cli.audit_stream import audit_stream
-from llxprt_hooks.cli.commands.log import nothing_found
+from llxprt_hooks.cli.commands.log import NOT_IN_STREAM, nothing_found
 from llxprt_hooks.cli.options import (
     all_projects_option,
     audit_options,
@@ -79,7 +79,7 @@ def command(
     elif figures:
         _print_figures(figures, by)
     else:
-        click.echo(nothing_found(within), err=True)
+        click.echo(nothing_found(where) if nats is None else NOT_IN_STREAM, err=True)
     return 0
 
 
