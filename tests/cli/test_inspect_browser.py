@@ -13,6 +13,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from llxprt_hooks import Hooks
 from tests.support.browser import browsing, need_browser
 from tests.support.inspector import GUARD, fire, inspecting
 from tests.support.processes import until
@@ -402,3 +403,31 @@ def answer_first(page: Page, answer: str) -> None:
         return len(page.all(".question")) == count - 1
 
     until(is_answered)
+
+
+LENGTHS = """
+const text = document.createRange();
+const isWhole = (each) => {
+    text.selectNodeContents(each);
+    return text.getBoundingClientRect().width <= each.getBoundingClientRect().width + .01;
+};
+const shown = [...document.querySelectorAll(".row code, .row .who > i")].filter((each) => each.offsetWidth > 0);
+return shown.map((each) => [each.innerText, isWhole(each)]);
+"""
+"""The tool and the session of the newest event, and whether each is there from its first letter to its last."""
+
+
+@pytest.mark.parametrize(("width", "shown"), [(1280, ["write_file", "2b0e9b4c…"]), (390, ["write_file"])])
+def test_who_asked_leaves_room_for_the_tool_and_the_session(world: CliProject, width: int, shown: list[str]) -> None:
+    need_browser()
+    session_id = "2b0e9b4c-7f0e-4c1a-9d3e-000000000001"
+    metadata = {"tenant": "a-tenant-with-a-long-name", "user": "somebody.with.a.long.name@example.com"}
+    world.write(world.project_file, {"enableHooks": True, "hooks": GUARD})
+    with world.inside(LLXPRT_TRUST_PROJECT_HOOKS="1"):
+        hooks = Hooks.load(world.root, log=True, metadata=metadata)
+        with hooks.session(session_id):
+            hooks.sync.run_tool("write_file", SECRET, lambda arguments: "done")
+    with browsing(width) as small, opened(small, world) as page:
+        until(lambda: len(page.rows()) == 1)
+        found: Any = small.execute_script(LENGTHS)
+        assert found == [[each, True] for each in shown]

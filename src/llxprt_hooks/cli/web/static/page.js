@@ -301,7 +301,8 @@ function makeRow(event) {
       ...event.hooks.filter((each) => each.observed && each.observed !== "would allow").slice(0, 1)
         .map((each) => h("span", { className: "badge changed" }, each.observed)),
       h("span", { className: "who", title: [...event.callers, event.session && `session ${event.session}`].filter(Boolean).join(", ") },
-        event.callers.map((each) => h("i", {}, each.replace(/^[^=]*=/, ""))), event.session && h("i", {}, shortSession(event.session)))),
+        event.callers.length > 0 && h("span", {}, event.callers.map((each) => h("i", {}, each.replace(/^[^=]*=/, "")))),
+        event.session && h("i", {}, shortSession(event.session)))),
     h("span", { className: event.duration >= SLOW ? "ms slow" : "ms" }, waiting ? "running" : milliseconds(event.duration)),
     h("div", { className: "why" }, h("b", {}, capital(event.word)), event.decision === "failed" ? `: ${event.reason}` : `${names ? ` by ${names}` : ""}${event.reason ? `: ${event.reason}` : ""}`),
     h("time", { dateTime: event.timestamp }, time(event.timestamp)));
