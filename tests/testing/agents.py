@@ -62,7 +62,7 @@ def main(kind: str, *tools: str) -> None:
     def bare(name: str, arguments: dict[str, Any]) -> str:
         if name == "delegate":
             run = bare if kind == "sub-agent" else guarded
-            converse(lambda calls: [run(*call) for call in calls], "read_note")
+            converse(lambda calls: [run(*call) for call in calls], *(tools if kind == "endless" else ["read_note"]))
         if name.startswith("mcp__"):
             return _ask_server(name, arguments)
         if name == "break_note":

@@ -164,6 +164,15 @@ def test_every_tool_is_called_however_many_there_are(world: CliProject, call: Ca
     assert found["every tool"]["leaked"] == ["mcp__notes__free"]
 
 
+def test_agents_that_start_agents_that_start_agents_come_to_an_end(world: CliProject, call: Call) -> None:
+    tools = ("delegate", "read_note", "mcp__notes__free")
+    status, found = verdicts(call, "endless", "--through", "delegate", tools=tools)
+
+    assert status == 0
+    assert found["every tool"]["calls"] == 4  # two tools, in two agents
+    assert not any(each["problem"] for each in found.values() if each["outcome"] == "guarded")
+
+
 def test_hooks_that_are_off_are_a_leak_and_the_screen_says_where_to_look(
     world: CliProject, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

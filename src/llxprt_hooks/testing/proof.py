@@ -85,8 +85,16 @@ def _turns(*turns: int) -> Callable[[str], Step]:
     return lambda tool: lambda moment: [tool] * turns[moment.turn] if moment.turn < len(turns) else []
 
 
-def _each(_: str) -> Step:
-    return lambda moment: moment.offered[moment.turn : moment.turn + 1]
+def _each(through: Sequence[str]) -> Step:
+    """A script that calls every tool, those that start another agent last and once: that agent may have them, too."""
+
+    def step(moment: Moment) -> Sequence[str]:
+        last = [tool for tool in moment.offered if tool in through]
+        tools = [tool for tool in moment.offered if tool not in last]
+        tools += [tool for tool in last if tool not in moment.called]
+        return tools[moment.turn : moment.turn + 1]
+
+    return step
 
 
 WAYS: Final = (
@@ -94,7 +102,6 @@ WAYS: Final = (
     Way("several calls in one answer", _turns(3)),
     Way("text before the call", _turns(1), text="I will look that up."),
     Way("again after a refusal", _turns(1, 1), turns=2, is_found=True),
-    Way("every tool", _each, turns=0),
 )
 
 
@@ -148,6 +155,7 @@ def _inside(inner: str | None) -> Callable[[str], Step]:
 def ways(tools: Tools, offered: Mapping[str, Any]) -> Iterator[Way]:
     """All ways. What the agent offers the model may be known only after the first of them."""
     yield from WAYS
+    yield Way("every tool", lambda _: _each(tools.through), turns=0)
     yield _after_an_error(tools, offered)
     yield _of_mcp(tools, offered)
     yield _in_background(tools, offered)
@@ -213,7 +221,9 @@ class Verdict:
 
     def _what(self) -> str:
         if self.leaked:
-            return f"{len(self.leaked)} of {self.calls} calls bypassed the guard: {', '.join(self.leaked)}"
+            return (
+                f"{len(self.leaked)} of {self.calls} calls bypassed the guard: {', '.join(dict.fromkeys(self.leaked))}"
+            )
         if self.is_guarded:
             refused = f"all {self.calls} calls refused" if self.calls > 1 else "refused"
             return f"{refused}; {self.problem}" if self.problem else refused
