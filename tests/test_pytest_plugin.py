@@ -47,6 +47,8 @@ def test_wrong_input(hook_run):
 def test_words_for_a_decision(hook_run):
     blocked, free = hook_run("BeforeTool", SECRET), hook_run("BeforeTool")
     assert (blocked.blocked, blocked.allowed, free.allowed, free.asked) == (True, False, True, False)
+    assert blocked.decision == "block" and blocked.decision == "deny" and blocked.decision != "allow"
+    assert free.decision == "allow" and free.decision == "none" and free.decision != "block"
 
 def test_an_event_that_does_not_exist(hook_run):
     with pytest.raises(ValueError, match="unknown hook event 'BeforeTol'. Did you mean `BeforeTool`?"):

@@ -33,6 +33,8 @@ MAX_STDERR: Final = 1000
 
 
 class Decision(StrEnum):
+    """What became of an event. It equals every word that a test may expect of it."""
+
     BLOCK = "block"
     """It is blocked. In a test, ``deny`` is the same."""
     STOP = "stop"
@@ -43,6 +45,16 @@ class Decision(StrEnum):
     NONE = "none"
     """It goes on, and no hook has an opinion."""
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is str and other in (self.value, _ALSO.get(self.value)))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = StrEnum.__hash__
+
+
+_ALSO: Final = {"block": "deny", "none": "allow"}
 
 DECISIONS: Final = tuple(sorted({*Decision, "deny"}))
 """The words for a decision in a test."""
@@ -99,9 +111,7 @@ class Expectation:
 
     def mismatches(self, outcome: Outcome) -> Iterator[str]:
         """Yield the names of the fields that do not fit an outcome."""
-        wanted = Decision.BLOCK if self.decision == "deny" else Decision(self.decision)
-        fitting = {Decision.ALLOW, Decision.NONE} if wanted is Decision.ALLOW else {wanted}
-        if outcome.decision not in fitting:
+        if outcome.decision != self.decision:
             yield "decision"
         if self.reason is not None and not _fits(outcome.reason or "", self.reason):
             yield "reason"
