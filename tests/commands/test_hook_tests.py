@@ -537,3 +537,22 @@ def test_coverage_lists_what_no_passing_test_has_seen(
     shown = call("test", "--coverage").stdout
     assert f"{2 - bool(untested) - bool(note['untested'])} of 2 hooks tested both ways" in shown
     assert all(phrase in shown for phrase in untested)
+
+
+def test_coverage_lists_the_programs_tools_that_a_matcher_selects_and_no_test_calls(
+    world: CliProject, call: Call
+) -> None:
+    guard = {"matcher": "^(write_note|replace_note)$", "hooks": [{"type": "command", "name": "g", "command": GUARD}]}
+    note = {"hooks": [{"type": "command", "name": "note", "command": "cat > /dev/null"}]}
+    own = {"tools": ["read_note", "write_note", "replace_note"]}
+    settings = {"enableHooks": True, "hooksConfig": own, "hooks": {"BeforeTool": [guard], "AfterTool": [note]}}
+    world.write(".llxprt/settings.json", json.dumps(settings))
+    both = [{"tool_name": "write_note"}, {**SECRET, "tool_name": "write_note"}]
+    expected = ["allow", "block"]
+    tests = [a_test(input=each, expect={"decision": word}) for each, word in zip(both, expected, strict=True)]
+    world.write(FILE, json.dumps([*tests, a_test(event="AfterTool", hook="note", input=both[0])]))
+    call("trust", "--yes")
+
+    reached = results(call)["coverage"]
+
+    assert {each["hook"]: each["untested"] for each in reached} == {"g": ["no test of `replace_note`"], "note": []}

@@ -57,7 +57,8 @@ def command(
     hook to run. "env" sets environment variables. It works only in approved files, such as those below .llxprt.
 
     With --coverage, the command also lists the hooks that no test runs, and those that were never seen to refuse
-    anything, or to let anything pass. Only tests that passed count.
+    anything, or to let anything pass, and the tools of `hooksConfig.tools` that a matcher selects and no test calls.
+    Only tests that passed count.
 
     Exit status: 0 if all tests passed; 1 if a test failed, a file is broken, or there are no tests; 64 for wrong usage.
 
