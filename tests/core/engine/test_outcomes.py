@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,6 +39,18 @@ async def test_what_was_decided_in_one_word(answer: Any, profile: str, of_hook: 
 
     assert [each.outcome for each in result.results] == [of_hook]
     assert result.outcome(HookEventName.BEFORE_TOOL) == of_event
+
+
+@pytest.mark.parametrize(("command", "word"), [("exit 2", "would_block"), ("exit 3", "failed"), ("true", "allowed")])
+async def test_a_hook_in_observe_mode_is_counted_apart(tmp_path: Path, command: str, word: str) -> None:
+    hook = {"type": "command", "command": command, "mode": "observe"}
+    system = Hooks(hooks={"BeforeTool": [{"hooks": [hook]}]}, working_dir=tmp_path).config.get_hook_system()
+    assert system is not None
+
+    result = await system.ready_event_handler().fire_before_tool_event("glob", {})
+
+    assert [each.outcome for each in result.results] == [word]
+    assert result.outcome(HookEventName.BEFORE_TOOL) == "allowed"
 
 
 def test_an_event_that_the_engine_cannot_handle_is_refused() -> None:

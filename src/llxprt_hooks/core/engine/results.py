@@ -74,9 +74,12 @@ class HookExecutionResult:
 
     @property
     def outcome(self) -> str:
-        """What the hook decided, in one word for statistics. ``failed`` is a failure that blocks nothing."""
-        if is_blocked(self.spec, self.output):
-            return "blocked"
+        """What the hook decided, in one word for statistics. ``failed`` is a failure that blocks nothing.
+
+        ``would_block`` is a hook in observe mode that would have blocked.
+        """
+        if is_blocked(self.spec, self.answer):
+            return "blocked" if self.observed is None else "would_block"
         if self.error is not None:
             return "failed"
         return _other_outcome(self.output, asked=is_asked(self.spec, self.output))
