@@ -453,6 +453,18 @@ def test_a_thread_that_another_process_began_is_resumed(sandbox: Project, mode: 
     assert sandbox.payloads()[0]["source"] == "resume"
 
 
+def test_the_threads_that_are_remembered_are_those_used_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("llxprt_hooks.integrations.langchain.middleware._MAX_SESSIONS", 2)
+    hooks, started = HooksMiddleware(), []
+    hooks.hooks.on("SessionStart", lambda payload: started.append(payload["session_id"]))
+    agent = agent_of(model_of(*[says("x") for _ in range(5)]), hooks)
+    for thread in ("busy", "old", "busy", "new", "busy"):
+        run(agent, thread=thread)
+    until(lambda: "new" in started)
+    assert sorted(started) == ["busy", "new", "old"]
+    assert list(hooks._sessions) == ["new", "busy"]
+
+
 def test_nodes_only_where_there_are_agent_events(sandbox: Project) -> None:
     """Each node costs time in every run. Functions may be added until the agent is made."""
     model = model_of(says("x"))

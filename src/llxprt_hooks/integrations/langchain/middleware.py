@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
 from inspect import iscoroutinefunction
@@ -114,8 +115,8 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
         super().__init__(config, **options)
         self._name = name
         self._kind = type(self)
-        self._sessions: dict[str, Session] = {}
-        self._started: dict[str, None] = {}
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._started: OrderedDict[str, None] = OrderedDict()
         self._questions = OpenQuestions()
         self._translator = LangChainTranslator(self.hook_name)
 
@@ -275,11 +276,13 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
     def _session(self, thread_id: str | None) -> Iterator[Session]:
         config = self.hooks.config
         session_id = thread_id or config.session_id
+        with suppress(KeyError):
+            self._sessions.move_to_end(session_id)
         conversation = self._sessions.get(session_id)
         if conversation is None:
             conversation = self._sessions[session_id] = Session(config, session_id, config.transcript_path)
             if len(self._sessions) > _MAX_SESSIONS:
-                self._sessions.pop(next(iter(self._sessions)))
+                self._sessions.popitem(last=False)
         if (asked := self.asked(_config())) is not None:
             conversation.asked = asked  # for the end of the session, which is outside of any run
         session = conversation.separate_run()
@@ -299,11 +302,14 @@ class HooksMiddleware(Integration, AgentMiddleware[HooksState, Any, Any]):
     def _new_session(self, state: HooksState) -> str | None:
         """Return the source of SessionStart for a thread that is new here, once."""
         thread_id = _thread_id() or self.hooks.config.session_id
-        if thread_id in self._started:
-            return None
-        if len(self._started) >= _MAX_SESSIONS:
-            self._started.pop(next(iter(self._started)))
+        is_new = thread_id not in self._started
         self._started[thread_id] = None
+        with suppress(KeyError):  # another thread may have made room for its own
+            self._started.move_to_end(thread_id)
+        if len(self._started) > _MAX_SESSIONS:
+            self._started.popitem(last=False)
+        if not is_new:
+            return None
         was_here = any(isinstance(message, AIMessage) for message in state["messages"])
         return SessionStartSource.RESUME if was_here else SessionStartSource.STARTUP
 
