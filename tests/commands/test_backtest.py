@@ -59,7 +59,7 @@ def test_the_same_settings_change_nothing(recorded: CliProject) -> None:
     run = recorded.run("backtest")
 
     assert run.status == 0
-    assert run.stdout == "no of 5 recorded events would be decided differently\n"
+    assert run.stdout == "none of 5 recorded events would be decided differently\n"
     assert run.stderr == "Hooks run for real: what they write, send or count happens again.\n"
     assert recorded.run("backtest", "--fail-on-change").status == 0
 

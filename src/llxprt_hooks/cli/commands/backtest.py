@@ -182,7 +182,7 @@ def _print_report(report: BacktestReport) -> None:
     rate = f" ({changed / total:.1%})" if changed else ""
     events = f"{total} recorded {plural(total, 'event')}"
     style = "yellow bold" if changed else "green"
-    print_wrapped(console, (f"{changed or 'no'} of {events} would be decided differently{rate}", style))
+    print_wrapped(console, (f"{changed or 'none'} of {events} would be decided differently{rate}", style))
     if report.unmatched:
         print_wrapped(console, f"no hook ran for {report.unmatched} of them")
     if report.without_payload:
