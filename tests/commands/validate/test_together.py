@@ -56,6 +56,17 @@ def test_an_event_that_never_fires_where_hooks_are_used(place: DiagnosedProject)
     assert found[0].message == "hooks for BeforeModel will not run: there is no model"
 
 
+def test_hooks_that_never_run_are_not_said_to_match_no_tool_as_well(place: DiagnosedProject) -> None:
+    text = settings(f'«"BeforeTool"»: [{{ "matcher": "^my_own_tool$", "hooks": [{hook()}] }}]')
+    marked = unmarked(text)
+    place.write(place.project_file, marked.text)
+    place.approve()
+
+    found = diagnose(replace(inspect_project(place.root), unsupported={HookEventName.BEFORE_TOOL: "it sees no tools"}))
+
+    assert told(found) == [("unsupported-event", marked.spans[0])]
+
+
 def test_an_event_whose_effects_are_lost_where_hooks_act(place: DiagnosedProject) -> None:
     text = settings(f'«"AfterAgent"»: [{{ "hooks": [{hook()}] }}]')
     marked = unmarked(text.replace("{", '{ "hooksConfig": { "profile": "full" },', 1))

@@ -71,6 +71,8 @@ def check_matcher(inspection: Inspection, group: FileGroup) -> Iterator[Diagnost
     checks = _CHECKS[event.spec.match]
     if len(matcher.text) > _MAX_LENGTH:
         checks = tuple(check for check in checks if check is _too_complex)
+    if event in inspection.unsupported:  # it is reported that these hooks never run
+        checks = tuple(check for check in checks if check is not _matches_no_tool)
     found = next((found for check in checks if (found := check(matcher))), None)
     if found is not None:
         yield found
