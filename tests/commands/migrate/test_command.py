@@ -214,6 +214,28 @@ def test_names_in_scripts_are_found(write: Write, capsys: pytest.CaptureFixture[
     assert ".claude/hooks/check.py:3:25: `Write`: the tool is called `write_file` here" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("script", "column"),
+    [
+        ("jq -r .tool_response.filePath\n", 8),
+        ('call["tool_response"]["stdout"]\n', 7),
+        ('call.get("tool_response", {}).get("success")\n', 11),
+        ('call["tool_response"]["llmContent"]\n', None),
+    ],
+)
+def test_fields_of_results_in_scripts_are_found(
+    write: Write, capsys: pytest.CaptureFixture[str], script: str, column: int | None
+) -> None:
+    write(".claude/hooks/format", f"#!/usr/bin/env x\n{script}")
+    write(".claude/settings.json", claude(PostToolUse=[{"hooks": [hook("$CLAUDE_PROJECT_DIR/.claude/hooks/format")]}]))
+
+    migrate("--from", "claude")
+
+    told = capsys.readouterr().err
+    assert ("`tool_response`: the result" in told) is (column is not None)
+    assert column is None or f".claude/hooks/format:2:{column}: `tool_response`: the result is in its field" in told
+
+
 def test_hooks_that_are_off_are_not_turned_on(project: Path, write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     write(".claude/settings.json", {"disableAllHooks": True, **claude(Stop=[{"hooks": [hook()]}])})
 

@@ -17,6 +17,7 @@ from llxprt_hooks.settings.other_agents import CLAUDE_EVENTS, CLAUDE_FIELDS, CLA
 _TOOLS: Final[Mapping[str, str]] = {name: ours for name, ours in CLAUDE_TOOLS.items() if ours}
 _EVENTS: Final = ("PreToolUse", "PostToolUse", "UserPromptSubmit", "PreCompact")
 """Those whose names are not common words."""
+_RESULT: Final = "tool_response"
 MEANINGS: Final[Mapping[str, str]] = {
     **{name: f"the tool is called `{ours}` here" for name, ours in _TOOLS.items()},
     **{name: f"the event is called `{CLAUDE_EVENTS[name]}` here" for name in _EVENTS},
@@ -24,8 +25,16 @@ MEANINGS: Final[Mapping[str, str]] = {
     "permissionDecision": 'here "ask" lets the call go ahead, and "allow" does not skip the agent\'s own question',
     "tool_use_id": "there is no such field here",
     "permission_mode": "there is no such field here",
+    _RESULT: "the result is in its field `llmContent` here, and the arguments are in `tool_input`",
 }
-_WORD: Final = re.compile(rf"""(["'`])({"|".join(MEANINGS)})\1|\.(updatedInput|permissionDecision|tool_use_id)\b""")
+_IN_RESULTS: Final = "filePath|stdout|stderr|interrupted|structuredPatch|success"
+"""Fields of the results of Claude Code's tools."""
+_WORD: Final = re.compile(
+    rf"""(["'`])({"|".join(name for name in MEANINGS if name != _RESULT)})\1
+    |\.(updatedInput|permissionDecision|tool_use_id)\b
+    |\b({_RESULT})(?=[^\w\n]{{1,8}}(?:get\W{{1,3}})?(?:{_IN_RESULTS})\b)""",
+    re.VERBOSE,
+)
 
 _TOOL: Final = "|".join(_TOOLS)
 _NAMED: Final = re.compile(
@@ -46,7 +55,7 @@ def claude_names(text: str) -> Iterator[tuple[int, str]]:
     unmatched = _unmatched(text)
     for start, line in _lines(text):
         if found := _WORD.search(line):
-            yield start + found.start(), found[2] or found[3]
+            yield start + found.start(), found[2] or found[3] or found[4]
         else:
             yield from islice(_compared(start, line, unmatched), 1)
 
