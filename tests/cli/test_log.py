@@ -481,6 +481,7 @@ def test_follow_keeps_its_columns_aligned(world: CliProject) -> None:
         record(world, execution("second", E.AFTER_TOOL))
         second = process.stdout.readline()
         assert first.index(b"first") == second.index(b"second")
+        assert first.index(b"  s-1  ") == second.index(b"  s-1  ")  # other sessions may follow
     finally:
         process.kill()
         process.communicate()

@@ -110,7 +110,7 @@ def command(
     """Show the latest executions of this project's hooks, one per line. With an ID, show that execution.
 
     A line has the beginning of the ID, the time, the decision, the duration, who asked if the program's metadata
-    says so, the session if there are several, the event with its tool, the hook, and the reason or what the hook
+    says so, the session if there may be several, the event with its tool, the hook, and the reason or what the hook
     changed. If a hook asked about a call, a second line has the answer and how long it took.
 
     `run`, `serve` and the proxies write the log. Your own program writes it with
@@ -157,7 +157,8 @@ def command(
     reader = LogReader(where=where)
     records = reader.read() if source is None else source.read(where)
     latest = records[-count:] if count else []
-    show = print_json if as_json else _print_full if execution else _Lines(latest, show_project=all_projects).print
+    lines = _Lines(latest, show_project=all_projects, show_session=follow)
+    show = print_json if as_json else _print_full if execution else lines.print
     for record in latest:
         show(record)
     if follow:
@@ -206,9 +207,9 @@ def _announce_following(*, has_records: bool) -> None:
 class _Lines:
     """Prints a line per execution, in columns as wide as the executions so far have needed."""
 
-    def __init__(self, records: Sequence[Record], *, show_project: bool) -> None:
+    def __init__(self, records: Sequence[Record], *, show_project: bool, show_session: bool) -> None:
         self._console = stdout_console()
-        self._show_project = show_project
+        self._show_project, self._show_session = show_project, show_session
         self._times = self._projects = self._callers = self._sessions = self._places = 0
         self._ids: set[str] = set()
         self._words = len("blocked")
@@ -238,7 +239,7 @@ class _Lines:
         hook: list[Part] = [(one_line(record.get("hook")), "bold"), (_warm(record), "dim")]
         hook += [f": {details}"] if details else []
         caller: Part = (f"{_caller(record):<{self._callers}}  ", "dim") if self._callers else ""
-        several = len(self._ids) == SEVERAL
+        several = self._show_session or len(self._ids) == SEVERAL
         session: Part = (f"{_session(record):<{self._sessions}}  ", "dim") if several else ""
         columns = [*start, f"  {_duration(record):>9}  ", project, caller, session]
         if fits(self._console, [line(*columns, f"{place}  ", *hook)]):
