@@ -70,7 +70,7 @@ def drive(coroutine: Coroutine[Any, Any, T]) -> T:
     finally:
         _thread.driving = outer
     coroutine.close()
-    raise RuntimeError("a synchronous call cannot await an object that belongs to an event loop")
+    raise RuntimeError("hooks.sync can't await an object that belongs to an event loop: use the async method instead")
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:

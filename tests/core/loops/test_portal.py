@@ -155,7 +155,7 @@ def test_something_of_another_loop_cannot_be_waited_for() -> None:
     async def waits() -> None:
         await asyncio.sleep(0)
 
-    with pytest.raises(RuntimeError, match="synchronous call cannot await"):
+    with pytest.raises(RuntimeError, match="use the async method"):
         loops.drive(waits())
 
 

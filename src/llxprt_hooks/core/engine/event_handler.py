@@ -223,7 +223,7 @@ class HookEventHandler:
         """The result of a request by message that cannot become an event."""
         if event_name is not None:
             return self._broken(event_name, error, stage).failed(error, stage)
-        self._log.warning("hook request: %s failed, hooks are skipped: %s", stage, error)
+        self._log.warning("hook request: %s failed, so no hook runs: %s", stage, error)
         return build_failure_envelope(error, stage, {"type": type(error).__name__})
 
     def _broken(

@@ -210,10 +210,11 @@ class ExecutionPlan:
         what = str(envelope.errors[0])
         block = self._block_after(error, what)
         of = f" of {self.subject}" if self.subject else ""
-        effect = "it is blocked" if block is not None and self.spec.can_block else "hooks are skipped"
+        effect = "is blocked" if block is not None and self.spec.can_block else "goes ahead without hooks"
         log = _log if self._engine is None else self._engine.log
         cause = None if isinstance(error, HiddenError) else error  # a traceback would explain nothing
-        log.warning("%s%s: %s failed, %s: %s", self.event_name, of, stage, effect, error_text(error), exc_info=cause)
+        event = f"{self.event_name}{of}"
+        log.warning("%s: %s failed, so it %s: %s", event, stage, effect, error_text(error), exc_info=cause)
         if block is None:
             return envelope
         output = make_output(self.event_name, block)

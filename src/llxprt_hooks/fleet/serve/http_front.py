@@ -197,7 +197,7 @@ class HttpFront:
             message = "the host is not a name of this worker: ask it at 127.0.0.1, or start it with --token-env"
             return _refused(403, "forbidden", message, **_CLOSE)
         if origin and not is_own_origin(origin, host):
-            return _refused(403, "forbidden", "requests of web pages are refused", **_CLOSE)
+            return _refused(403, "forbidden", "cross-origin browser requests are not allowed", **_CLOSE)
         return None
 
 

@@ -73,7 +73,7 @@ class ServedCommand(Front):
 
     async def answer(self, request: Request, content: bytes) -> Response:
         if request.url.path != self.path:
-            return error(404, f"there is nothing at this path; the server is at {self.path}")
+            return error(404, f"not found; the server is at {self.path}")
         name = request.headers.get(SESSION_HEADER)
         session = None if name is None else self._sessions.get(name)
         if name is not None and session is None:

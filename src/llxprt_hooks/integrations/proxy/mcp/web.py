@@ -88,7 +88,7 @@ class Front(ABC):
         if not is_own_host(host, self._names, allow_addresses=not self._is_local):
             return f"the host {host_name(host)!r} is not a name of this proxy"
         if origin and not is_own_origin(origin, host, {*self._names, host_name(host)}):
-            return "requests of web pages of other sites are refused"
+            return "cross-origin browser requests are not allowed"
         return None
 
 
