@@ -13,7 +13,7 @@ ONE_MORE = --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src/llxprt_hooks/recipes/collection --ignore src/llxprt_hooks/integrations
 # The engine, from settings to decisions: its coverage is measured. The rest is agent, commands, fuzzing.
 ENGINE_TESTS := tests/core tests/dialects tests/hooks tests/model tests/settings tests/process/shell tests/process/warm tests/_support \
-	tests/fleet/test_nats_bus.py tests/clients/test_sentences.py tests/test_public_names.py tests/test_wording.py
+	tests/fleet/test_nats_bus.py tests/clients/test_sentences.py tests/test_public_names.py
 # What users read and install, and what they copy into their projects.
 DOCS_TESTS := tests/docs tests/distribution
 RECIPE_TESTS := tests/recipes tests/commands
@@ -104,9 +104,8 @@ lock: $(VENV)/.installed
 demo: $(VENV)/.base
 	@$(BIN)/llxprt-hooks demo
 
-# The pictures of README.md and, with chromium and chromium-driver, of docs/inspector.md.
+# The picture of the inspector, which README.md shows too; with chromium and chromium-driver.
 pictures: $(VENV)/.installed
-	$(BIN)/python docs/pictures/draw_demo.py
 	$(BIN)/python -m docs.pictures.draw_inspector
 
 soak: $(VENV)/.installed
