@@ -23,7 +23,8 @@ def run(arguments: list[str], folder: Path) -> str:
 
 
 INSTALL = re.compile(
-    r"pip install '\./llxprt-hooks\[(?P<extra>[\w-]+)\]'(?P<more>( [\w-]+)*)   # in the parent folder of the clone\n"
+    r"pip install 'llxprt-hooks\[(?P<extra>[\w-]+)\] @ git\+https://github\.com/vybestack/llxprt-hooks'"
+    r"(?P<more>( [\w-]+)*)\n"
 )
 
 
