@@ -123,7 +123,7 @@ def test_the_site_has_the_help_of_every_command(site: Path) -> None:
 
 
 def test_the_site_lists_every_command_and_exit_status(site: Path) -> None:
-    shown = rows_of(site / "commands.html", "the-command-line")
+    shown = rows_of(site / "commands.html", "commands")
     listed = [f"{name} {does}" for name, does in COMMANDS.items()]
     listed += [f"{int(status)} {status.meaning}".replace("`", "") for status in ExitStatus]
     assert [each for each in listed if not any(row.endswith(each) for row in shown)] == []
