@@ -287,7 +287,7 @@ def test_wrong_usage(world: CliProject) -> None:
         (("--upstream", "https://a/m cp"), "must be an http or https URL"),
         (("--upstream", "http://localhost:x/mcp"), "must be an http or https URL"),
         (("--upstream", "https://a/mcp", "--", "cat"), "without a command"),
-        (("--header", "A: $B", "--", "cat"), "Use --header with --upstream URL only"),
+        (("--header", "A: $B", "--", "cat"), "use --header only with --upstream URL"),
         (("--upstream", "https://a/mcp", "--header", "Authorization: Bearer s3cret"), "single quotes"),
         (("--upstream", "https://a/mcp", "--header", "A: $NOT_SET_HERE"), "needs the variable NOT_SET_HERE"),
         (("--upstream", "https://a/mcp", "--header", "A b: $HOME"), "is not the name of a header"),

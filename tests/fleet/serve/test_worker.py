@@ -324,7 +324,7 @@ async def test_a_worker_whose_hooks_cannot_block_any_more_is_not_healthy(monkeyp
 def test_a_worker_does_not_start_where_hooks_cannot_block(world: CliProject, monkeypatch: pytest.MonkeyPatch) -> None:
     hooked(world)
     monkeypatch.setattr(canary, "_COMMAND", "exit 1")
-    with world.inside(**APPROVED), pytest.raises(service.ServeError, match="Hooks do not work here: a hook that must"):
+    with world.inside(**APPROVED), pytest.raises(service.ServeError, match="hooks do not work here: a hook that must"):
         service.run_worker(service.ServeOptions(str(world.root), http=service.HttpOptions("127.0.0.1", 0)), print)
 
 
@@ -547,8 +547,8 @@ def test_sighup_reads_the_settings_again(world: CliProject) -> None:
 
 BROKEN = {
     "broken": ("{", "cannot be read"),
-    "empty": ("{}", "There are no hooks"),
-    "off": ('{"enableHooks": false}', "There are no hooks"),
+    "empty": ("{}", "there are no hooks"),
+    "off": ('{"enableHooks": false}', "there are no hooks"),
 }
 
 
@@ -589,7 +589,7 @@ def test_hooks_that_are_not_approved_keep_it_from_starting(world: CliProject) ->
 
 
 def test_without_hooks_it_does_not_start(call: Call, world: CliProject) -> None:
-    assert "There are no hooks" in call("serve", *HTTP).sentence()
+    assert "there are no hooks" in call("serve", *HTTP).sentence()
 
 
 def test_broken_settings_keep_it_from_starting(call: Call, world: CliProject) -> None:
@@ -609,7 +609,7 @@ def test_a_worker_that_would_ask_itself_does_not_start(call: Call, world: CliPro
     done = call("serve", "--nats", url)
 
     assert done.status == 1
-    assert "This worker would call itself" in done.stderr
+    assert "this worker would call itself" in done.stderr
     assert "cannot connect" in call("serve", "--nats", url, "--subject", "other").sentence()
 
 
@@ -624,7 +624,7 @@ def test_an_address_that_is_in_use_is_an_error(call: Call, world: CliProject) ->
     with Worker(world, *HTTP) as worker:
         address = worker.url.removeprefix("http://")
 
-        assert f"Cannot listen on {address}" in call("serve", "--http", address).sentence()
+        assert f"cannot listen on {address}" in call("serve", "--http", address).sentence()
 
 
 USAGE = {

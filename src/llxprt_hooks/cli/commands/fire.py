@@ -168,7 +168,7 @@ def command(
     fields: dict[str, Any] = {}
     if recorded is not None:
         if given is not None:
-            raise click.UsageError("--from-log and --input contradict each other. Use one of them.")
+            raise click.UsageError("--from-log and --input contradict each other: use one of them")
         fields = _recorded_payload(recorded)
         event = event or EventType().convert(fields.get("hook_event_name"), None, None)
     elif given is not None:
@@ -219,7 +219,7 @@ async def _fire(
                 is_question=is_question,
             )
     except InvalidInputError as error:
-        raise click.UsageError(f"{error}.") from error
+        raise click.UsageError(str(error)) from error
     except GuardMissingError as error:
         raise click.ClickException(error.refusal) from error
     if as_json:
@@ -264,10 +264,10 @@ def _hook_input(
     event_name: HookEventName, tool_name: str | None, tool_input: Mapping[str, Any] | None, fields: dict[str, Any]
 ) -> dict[str, Any]:
     if not event_name.spec.is_about_tool and (tool_name is not None or tool_input is not None):
-        raise click.UsageError(f"--tool and --args are for tool events, but {event_name} has no tool.")
+        raise click.UsageError(f"--tool and --args are for tool events, but {event_name} has no tool")
     if fields.get("hook_event_name", event_name) != event_name:
         recorded = shorten(escape_for_terminal(str(fields["hook_event_name"])), 80)
-        raise click.UsageError(f"the input was recorded for {recorded}, not for {event_name}.")
+        raise click.UsageError(f"the input was recorded for {recorded}, not for {event_name}")
     if tool_name is not None:
         fields["tool_name"] = tool_name
     if tool_input is not None:
@@ -299,7 +299,7 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
             f"{option} is not valid JSON: {why}, in {shorten(text, 40)!r}. Pass a JSON object, or @FILE to read a file."
         ) from error
     if not isinstance(value, dict):
-        raise click.UsageError(f"{option} must be a JSON object, found {found(value)}.")
+        raise click.UsageError(f"{option} must be a JSON object, found {found(value)}")
     return value
 
 

@@ -100,7 +100,7 @@ def command(
     """
     refuse_below_agent()
     if for_user and context.get_parameter_source("directory") is not ParameterSource.DEFAULT:
-        raise click.UsageError("--user is for all projects, but -C names one. Use only one of them.")
+        raise click.UsageError("--user is for all projects, but -C names one: use only one of them")
     chosen = _chosen(recipes)
     if listing:
         _list(chosen)
@@ -140,7 +140,7 @@ def _tools(text: str) -> dict[str, list[str]]:
     for pair in filter(None, (each.strip() for each in text.split(","))):
         role, _, name = (part.strip() for part in pair.partition("="))
         if role not in ROLES or not name:
-            raise click.UsageError(f"--tools needs ROLE=NAME with a role of {', '.join(ROLES)}, found {pair!r}.")
+            raise click.UsageError(f"--tools needs ROLE=NAME with a role of {', '.join(ROLES)}, found {pair!r}")
         tools.setdefault(role, []).append(name)
     return tools
 

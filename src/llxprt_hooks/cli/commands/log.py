@@ -141,12 +141,12 @@ def command(
     """
     if execution == KEYGEN:
         if file is None:
-            raise click.UsageError("Name the file for the key: llxprt-hooks log keygen FILE")
+            raise click.UsageError("name the file for the key: llxprt-hooks log keygen FILE")
         return make_key(file)
     if file is not None:
         raise click.UsageError(f"Unexpected extra argument ({file}).")
     if (key or allow_open) and execution != VERIFY:
-        raise click.UsageError("--key and --allow-open belong to `log verify`.")
+        raise click.UsageError("--key and --allow-open belong to `log verify`")
     source = None if nats is None else audit_stream(nats, stream, credentials)
     if execution == VERIFY:
         return verify_chains(source, as_json=as_json, key=key, allow_open=allow_open)

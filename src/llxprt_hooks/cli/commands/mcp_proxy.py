@@ -145,20 +145,20 @@ def command(
     """
     if client is not None or former is not None:
         if server or (client is not None and former is not None):
-            raise click.UsageError("Use --install or --uninstall alone, without a server.")
+            raise click.UsageError("use --install or --uninstall alone, without a server")
         pinned = pin is not False
         return _edit_client(client or former or "", directory, remove=former is not None, ask=not yes, pin=pinned)
     if upstream is not None and server:
-        raise click.UsageError("Use --upstream URL without a command.")
+        raise click.UsageError("use --upstream URL without a command")
     if headers and (upstream is None or address is not None):
-        raise click.UsageError("Use --header with --upstream URL only. With --http, clients send their own headers.")
+        raise click.UsageError("use --header only with --upstream URL: with --http, clients send their own headers")
     sent = _expanded(headers)
     if upstream is not None:
         _check_upstream(upstream, allow_insecure=allow_insecure)
     if not server and upstream is None:
-        raise click.UsageError("Missing the command of the server, as in: llxprt-hooks mcp-proxy -- npx shop-server")
+        raise click.UsageError("the command of the server is missing, as in: llxprt-hooks mcp-proxy -- npx shop-server")
     if pin and server_name is None:
-        raise click.UsageError("--pin needs --server-name NAME, the name that `llxprt-hooks trust --mcp NAME` takes.")
+        raise click.UsageError("--pin needs --server-name NAME, the name that `llxprt-hooks trust --mcp NAME` takes")
     hooks = load_hooks(directory, "mcp-proxy", required, allow_unguarded=allow_unguarded)
     hooks.config.approver = in_inspector if ask_in_inspector else None
     pins = McpPins(directory, server_name, upstream) if pin and server_name is not None else None
@@ -259,7 +259,7 @@ def _serve(
         raise click.UsageError(f"--http must be HOST:PORT, found {address!r}")
     if not is_loopback(host) and not hosts:
         raise click.UsageError(
-            f"--http {address} lets other machines use the proxy. To allow that, pass --allow-host NAME"
+            f"--http {address} lets other machines use the proxy; to allow that, pass --allow-host NAME"
         )
     if upstream is None and shutil.which(server[0]) is None:
         warn(f"cannot start the MCP server: {server[0]}: {os.strerror(errno.ENOENT)}")
@@ -301,7 +301,7 @@ def _edit_client(name: str, directory: str, *, remove: bool, ask: bool, pin: boo
         options = ["--pin"] if pin else []
         change = uninstalled(before, client.key) if remove else installed(before, client.key, folder, program, options)
     except FileNotFoundError:
-        raise click.ClickException(f"{file} does not exist: add an MCP server to {name} first.") from None
+        raise click.ClickException(f"{file} does not exist: add an MCP server to {name} first") from None
     except (OSError, UnicodeError, JsoncError) as error:
         raise click.ClickException(f"{file}: {error}") from error
     for skipped in change.skipped:
@@ -369,9 +369,9 @@ def _confirm(file: Path, *, ask: bool) -> None:
     if not ask:
         return
     if not (sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise click.ClickException(f"Nothing was changed. To change {file} without being asked, pass --yes.")
+        raise click.ClickException(f"nothing was changed; to change {file} without being asked, pass --yes")
     if not click.confirm(f"Change {escape_for_terminal(str(file))}?", err=True):
-        raise click.ClickException("Nothing was changed.")
+        raise click.ClickException("nothing was changed")
 
 
 def _write(file: Path, before: str, after: str) -> Path:

@@ -121,7 +121,7 @@ def command(
     except ModuleNotFoundError as error:
         raise click.ClickException(missing_extra("the model proxy", "model-proxy", error)) from error
     if not is_loopback(host) and not allow_remote:
-        raise click.UsageError(f"--host {host} lets other machines use the proxy. To allow that, pass --allow-remote")
+        raise click.UsageError(f"--host {host} lets other machines use the proxy; to allow that, pass --allow-remote")
     try:
         chosen = upstreams(given, os.environ)
     except UpstreamError as error:

@@ -86,17 +86,17 @@ def command(
       llxprt-hooks run -y -p "fix the tests" --replay answers.jsonl
     """
     if yolo and approval_mode not in (None, "yolo"):
-        raise click.UsageError("-y and --approval-mode contradict each other. Use one of them.")
+        raise click.UsageError("-y and --approval-mode contradict each other: use one of them")
     interactive = prompt is None and not headless and sys.stdin is not None and sys.stdin.isatty()
     if interactive and output_format != "text":
         raise click.UsageError(
-            "An interactive session supports only text output. Pass a prompt with -p or pipe one in."
+            "an interactive session supports only text output: pass a prompt with -p, or pipe one in"
         )
     if not interactive:
         if prompt is None:  # all of standard input, valid UTF-8 or not; empty if it is closed
             prompt = "" if sys.stdin is None else decode_text(sys.stdin.buffer.read())
         if not prompt.strip():
-            raise click.UsageError("The prompt is missing. Pass it with -p or on standard input.")
+            raise click.UsageError("the prompt is missing: pass it with -p or on standard input")
     approval_mode = "yolo" if yolo else approval_mode or "default"
     options = _agent_options(directory, model, replay, record, approval_mode, log_payloads, required)
     options = replace(options, asks_in_inspector=ask_in_inspector)

@@ -73,15 +73,15 @@ def command(
       llxprt-hooks serve --http 0.0.0.0:8787 --token-env POLICY_TOKEN --tls-cert cert.pem --tls-key key.pem
     """
     if servers is None and address is None:
-        raise click.UsageError("Pass --nats, --http or both.")
+        raise click.UsageError("pass --nats, --http or both")
     if servers is None and (subject or credentials):
-        raise click.UsageError("--subject and --credentials belong to --nats.")
+        raise click.UsageError("--subject and --credentials belong to --nats")
     if address is None and (token_env or tls_cert or tls_key):
-        raise click.UsageError("--token-env, --tls-cert and --tls-key belong to --http.")
+        raise click.UsageError("--token-env, --tls-cert and --tls-key belong to --http")
     nats = None if servers is None else NatsAddress(servers, credentials)
     http = None if address is None else _http(address, token_env, tls_cert, tls_key)
     if subject is not None and (problem := subject_problem(subject)):
-        raise click.UsageError(f"--subject: {problem}.")
+        raise click.UsageError(f"--subject: {problem}")
     try:
         run_worker(ServeOptions(directory, nats, subject or DEFAULT_SUBJECT, http, required), warn)
     except ServeError as error:
@@ -97,12 +97,12 @@ def _http(address: str, token_env: str | None, certificate: str | None, key: str
     if not host or not port.isdecimal() or int(port) > 65535:
         raise click.UsageError(f"--http must be HOST:PORT, found {address!r}")
     if (certificate is None) != (key is None):
-        raise click.UsageError("--tls-cert and --tls-key go together.")
+        raise click.UsageError("--tls-cert and --tls-key go together")
     token = None if token_env is None else os.environ.get(token_env)
     if token_env is not None and not token:
-        raise click.UsageError(f"The variable {token_env} of --token-env is not set.")
+        raise click.UsageError(f"the variable {token_env} of --token-env is not set")
     if token is None and not is_loopback(host):
-        raise click.UsageError(f"Other machines can reach {host}: protect it with --token-env.")
+        raise click.UsageError(f"other machines can reach {host}: protect it with --token-env")
     if certificate is not None and key is not None:
         _check_certificate(certificate, key)
     return HttpOptions(host, int(port), token, certificate, key)

@@ -115,7 +115,7 @@ def command(
     if mcp:
         if file is not None or start:
             raise click.UsageError(
-                "Use --mcp without a file or --start: it checks what the proxy has seen of MCP servers."
+                "use --mcp without a file or --start: it checks what the proxy has seen of MCP servers"
             )
         return _check_servers(project, as_json=as_json, strict=strict)
     if file is None:
@@ -162,7 +162,7 @@ def _start(inspection: Inspection, file: Path | None) -> Starts:
     from llxprt_hooks.process.child import CAN_WAIT
 
     if not CAN_WAIT:
-        raise click.UsageError("Use --start on Linux: no command is started ahead on this system.")
+        raise click.UsageError("use --start on Linux: no command is started ahead on this system")
     refuse_below_agent("started", "Start")
     console = stderr_console()
     return start_hooks(

@@ -72,17 +72,17 @@ def _load(options: ServeOptions, metrics: Metrics) -> Config:
     if config.settings is not None and config.settings.notices:
         project = config.working_dir
         raise ServeError(
-            f"Some hooks in {project} aren't approved, so the worker won't start. "
-            f"Review and approve them: llxprt-hooks trust -C {project}"
+            f"some hooks in {project} aren't approved, so the worker won't start; "
+            f"to review and approve them, run `llxprt-hooks trust -C {project}`"
         )
     if not any(True for _ in _enabled_hooks(config)):
-        raise ServeError(f"There are no hooks to run in {config.working_dir}, or they are disabled.")
+        raise ServeError(f"there are no hooks to run in {config.working_dir}, or they are disabled")
     _refuse_loop(config, options)
     if config.audit is not None:
         try:
             config.audit.start()
         except OSError as error:
-            raise ServeError(f"The audit trail cannot be written: {error}") from error
+            raise ServeError(f"the audit trail cannot be written: {error}") from error
     return config
 
 
@@ -99,15 +99,15 @@ def _refuse_loop(config: Config, options: ServeOptions) -> None:
     for spec in _enabled_hooks(config):
         if isinstance(spec, NatsSpec) and spec.subject == options.subject and {*spec.servers} & {*options.nats.servers}:
             raise ServeError(
-                f"This worker would call itself: a hook in {config.working_dir} sends requests to `{spec.subject}` at "
-                f"{options.nats}, the subject that it serves. Choose another --subject, or remove that hook."
+                f"this worker would call itself: a hook in {config.working_dir} sends requests to `{spec.subject}` at "
+                f"{options.nats}, the subject that it serves; choose another --subject, or remove that hook"
             )
 
 
 async def _serve(worker: PolicyWorker, options: ServeOptions, say: Say) -> None:
     await _try_canary(worker)
     if worker.metrics.canary:
-        raise ServeError(f"Hooks do not work here: {worker.metrics.canary}")
+        raise ServeError(f"hooks do not work here: {worker.metrics.canary}")
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     reloading: set[asyncio.Task[None]] = set()
 
@@ -177,7 +177,7 @@ async def _start_http(
     try:
         listener = listen(options.host, options.port)
     except OSError as error:
-        raise ServeError(f"Cannot listen on {options.host}:{options.port}: {error.strerror or error}") from error
+        raise ServeError(f"cannot listen on {options.host}:{options.port}: {error.strerror or error}") from error
     front = HttpFront(
         worker, listener, nats=nats, token=options.token, certificate=options.certificate, key=options.key
     )
