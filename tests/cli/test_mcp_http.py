@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from llxprt_hooks import Config, Hooks, deny
 from llxprt_hooks._support.http_server import Server, listen
 from llxprt_hooks.integrations.proxy.mcp.http import McpHttpProxy
+from llxprt_hooks.integrations.proxy.mcp.resource import ProtectedResource
 from llxprt_hooks.integrations.proxy.mcp.server import GuardedServer
 from llxprt_hooks.integrations.proxy.mcp.web import events_of, serving
 from llxprt_hooks.settings.trust.mcp_pins import McpPins
@@ -37,15 +38,15 @@ ELSEWHERE = "/custom/metadata.json"
 class Protected:
     """A server that asks for a token, and describes itself at some path as some resource."""
 
-    def __init__(self, at: str, resource: str) -> None:
-        self.at, self.resource = at, resource
+    def __init__(self, at: str, resource: str, issuer: str = "https://as") -> None:
+        self.at, self.resource, self.issuer = at, resource, issuer
         self.paths: list[str] = []
         self.url = ""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         request = Request(scope, receive)
         self.paths.append(f"{request.method} {request.url.path}")
-        await self.answer(request.url.path)(scope, receive, send)
+        await self.answer(str(request.url).removeprefix(self.url.removesuffix("/mcp")))(scope, receive, send)
 
     def answer(self, path: str) -> Response:
         origin = self.url.removesuffix("/mcp")
@@ -53,7 +54,7 @@ class Protected:
             challenge = f'Bearer error="invalid_token", resource_metadata="{origin}{self.at}", scope="a"'
             return Response(status_code=401, headers={"www-authenticate": challenge})
         if path == self.at:
-            described = {"resource": self.resource.replace("ORIGIN", origin), "authorization_servers": ["https://as"]}
+            described = {"resource": self.resource.replace("ORIGIN", origin), "authorization_servers": [self.issuer]}
             return JSONResponse(described)
         return Response(status_code=404)
 
@@ -64,6 +65,7 @@ class Protected:
         (f"{AT_ROOT}/mcp", "ORIGIN/mcp", False, "PROXY/mcp"),
         (AT_ROOT, "ORIGIN", False, "PROXY"),
         (ELSEWHERE, "ORIGIN/", False, "PROXY/"),
+        (f"{ELSEWHERE}?v=2", "ORIGIN/", False, "PROXY/"),
         (f"{AT_ROOT}/mcp", "ORIGIN/other", False, "ORIGIN/other"),
         (f"{AT_ROOT}/mcp", "https://evil.example/mcp", False, "https://evil.example/mcp"),
         (f"{AT_ROOT}/mcp", "ORIGIN/mcp", True, "ORIGIN/mcp"),
@@ -90,12 +92,69 @@ def test_a_client_learns_where_to_get_a_token_for_the_url_that_it_uses(
             refused = await client.post(address, json=call("add"))
             assert refused.status_code == 401
             challenge = refused.headers["www-authenticate"]
-            assert challenge == f'Bearer error="invalid_token", resource_metadata="{own}{at}", scope="a"'
-            described = (await client.get(f"{own}{at}")).json()
+            named_at = f"{own}{at}{'&' if '?' in at else '?'}llxprt-hooks=challenged"
+            assert challenge == f'Bearer error="invalid_token", resource_metadata="{named_at}", scope="a"'
             named = expected.replace("PROXY", own).replace("ORIGIN", origin)
-            assert described == {"resource": named, "authorization_servers": ["https://as"]}
+            for url in (f"{own}{at}", named_at):
+                described = (await client.get(url)).json()
+                assert described == {"resource": named, "authorization_servers": ["https://as"]}
 
     asyncio.run(run())
+
+
+ASSERTION = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "is_kept"),
+    [
+        ({"grant_types_supported": [ASSERTION]}, True),
+        ({"grant_types_supported": [ASSERTION, "refresh_token"]}, True),
+        ({"grant_types_supported": [ASSERTION, "authorization_code"]}, False),
+        ({"grant_types_supported": ["refresh_token"]}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+def test_a_client_gets_the_url_that_an_identity_provider_signs(metadata: Any, is_kept: bool) -> None:
+    async def issuer(scope: Any, receive: Any, send: Any) -> None:
+        path = "/.well-known/oauth-authorization-server/tenant"
+        is_asked = metadata is not None and Request(scope).url.path == path
+        assert b"authorization" not in dict(scope["headers"])
+        await (JSONResponse(metadata) if is_asked else Response(status_code=404))(scope, receive, send)
+
+    async def run() -> None:
+        async with running(issuer) as url:
+            server = Protected(AT_ROOT, "ORIGIN/mcp", url.removesuffix("/mcp") + "/tenant/")
+            async with (
+                running(server) as server.url,
+                proxy(server.url, GuardedServer(hooked(BeforeTool=before))) as address,
+                httpx.AsyncClient(timeout=DEADLINE, headers=HEADERS) as client,
+            ):
+                found = await client.get(f"{address.removesuffix('/mcp')}{AT_ROOT}")
+                assert found.json()["resource"] == (server.url if is_kept else address)
+                challenge = (await client.post(address, json=call("add"))).headers["www-authenticate"]
+                found = await client.get(challenge.partition('resource_metadata="')[2].partition('"')[0])
+                assert found.json()["resource"] == address, "one that was refused compares it with the URL that it uses"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("upstream", "issuer", "asked"),
+    [
+        ("https://shop.example/mcp", "https://as.example", "https://as.example/.well-known/oauth-authorization-server"),
+        ("https://shop.example/mcp", "http://as.example", None),
+        ("https://shop.example/mcp", "http://127.0.0.1:9200", None),
+        ("https://shop.example/mcp", "file:///etc/passwd", None),
+        ("https://shop.example/mcp", "https://[", None),
+        ("https://shop.example/mcp", 7, None),
+        ("http://localhost/mcp", "http://[::1]:80/a", "http://[::1]:80/.well-known/oauth-authorization-server/a"),
+    ],
+)
+def test_only_an_authorization_server_that_a_client_may_ask_is_asked(upstream: str, issuer: Any, asked: Any) -> None:
+    description = json.dumps({"authorization_servers": [issuer]}).encode()
+    assert ProtectedResource(upstream).issuer_metadata(description) == asked
 
 
 def test_only_requests_for_tokens_pass_beside_the_server() -> None:

@@ -19,7 +19,7 @@ from llxprt_hooks._support.json_codec import read_json, write_json
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.integrations.proxy.mcp.guard import GuardedConnection
 from llxprt_hooks.integrations.proxy.mcp.json_rpc import MAX_MESSAGE, as_number, key_of, replies_in, replies_of
-from llxprt_hooks.integrations.proxy.mcp.resource import ProtectedResource
+from llxprt_hooks.integrations.proxy.mcp.resource import ProtectedResource, takes_only_assertions, without_mark
 from llxprt_hooks.integrations.proxy.mcp.web import (
     EVENTS,
     JSON,
@@ -48,6 +48,7 @@ KnownT = TypeVar("KnownT")
 
 _MAX_SESSIONS: Final = 10_000
 CONNECT_SECONDS: Final = 30.0
+_ISSUER_SECONDS: Final = 5.0
 _NOT_SENT: Final = frozenset(
     b"host origin expect content-length transfer-encoding accept-encoding connection keep-alive te trailer".split()
 )
@@ -140,24 +141,38 @@ class McpHttpProxy(Front):
                 url = self._upstream.copy_with(query=query) if query else self._upstream
                 return await _Exchange(self, request, url, self._conversation(request, content)).answer(content)
             if self._resource.passes(request.method, path, request.headers.get("content-type", ""), content):
-                return await self._authorization(
-                    request, self._upstream.copy_with(path=path, query=query or None), content
-                )
+                return await self._authorization(request, content)
         except TooLargeError as large:
             return error(502, f"the answer of the MCP server was not passed on: {large}")
         except httpx.TransportError as failure:
             return error(502, f"cannot reach the MCP server: {str(failure) or type(failure).__name__}")
         return error(404, f"not found; the server is at {self.path}")
 
-    async def _authorization(self, request: Request, url: httpx.URL, content: bytes) -> Response:
+    async def _authorization(self, request: Request, content: bytes) -> Response:
         """Pass on a request about getting a token."""
+        path = request.url.path
+        query, is_from_challenge = without_mark(request.scope["query_string"])
+        url = self._upstream.copy_with(path=path, query=query or None)
         sent = self.client.build_request(request.method, url, headers=passed_on(request), content=content or None)
         found = await self.client.send(sent, stream=True)
         try:
-            body = self._resource.description(request.url.path, await body_of(found), own_origin(request))
+            own = await body_of(found)
         finally:
             await found.aclose()
+        body = self._resource.description(path, own, own_origin(request))
+        if body is not own and not is_from_challenge and await self._needs_own_url(own):
+            body = own
         return plain(found.status_code, self.returned(found, request), body)
+
+    async def _needs_own_url(self, description: bytes) -> bool:
+        """Whether tokens for a server have to name its own URL, because others sign it."""
+        if (url := self._resource.issuer_metadata(description)) is None:
+            return False
+        try:
+            async with asyncio.timeout(_ISSUER_SECONDS), self.client.stream("GET", url) as found:
+                return found.is_success and takes_only_assertions(await body_of(found))
+        except (httpx.HTTPError, httpx.InvalidURL, TooLargeError, TimeoutError):
+            return False
 
     def returned(self, response: httpx.Response, request: Request) -> Headers:
         """Return the headers that the client gets."""
