@@ -22,7 +22,7 @@ from llxprt_hooks.cli.main import GROUPS, cli
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.validate.rules import grouped_rules
 from llxprt_hooks.events import EVENTS, EventField, FieldKind, HookEventName
-from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
+from llxprt_hooks.integrations.unsupported import LIMITED, NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.settings.hook_fields import HOOKS_CONFIG
 from llxprt_hooks.settings.schema import GROUPS as HOOK_GROUPS
 from llxprt_hooks.settings.schema import hook_shape, settings_executors
@@ -235,7 +235,7 @@ def reference(names: list[str]) -> str:
 def limits(_: str) -> str:
     """Return a table of the events that never fire in an integration, and of effects that hooks cannot have."""
     rows: dict[tuple[str, ...], list[str]] = {}
-    for start, tables in (("never fire: ", UNSUPPORTED), ("act only in part: ", NOT_HONORED)):
+    for start, tables in (("never fire: ", UNSUPPORTED), ("fire ", LIMITED), ("act only in part: ", NOT_HONORED)):
         for name, events in tables.items():
             for reason in dict.fromkeys(events.values()):
                 concerned = ", ".join(event for event in events if events[event] == reason)

@@ -740,8 +740,8 @@ def test_events_that_never_fire_are_reported(project: Project, connect: Connecti
     connection = connect()
     connection.text("free")
     printed = connection.end()[1]
-    assert "hooks for BeforeModel are configured but will not run: an MCP server" in printed
-    assert "hooks for SessionStart" in printed
+    assert "hooks for BeforeModel run only for what the server asks the client's model or user: an MCP" in printed
+    assert "hooks for SessionStart are configured but will not run" in printed
     assert "BeforeTool" not in printed
 
 
@@ -792,15 +792,20 @@ def test_a_proxy_without_hooks_says_so(project: Project, connect: Connections) -
     connection.text("free")
     nothing = f"no hooks are configured in {project.root}: nothing is checked. To use those of another project, pass -C"
     assert connection.end()[1].splitlines() == [f"llxprt-hooks: {nothing}"]
+    pinned = connect("--server-name", "shop", "--pin").end()[1]
+    assert pinned.startswith(f"llxprt-hooks: {nothing}".replace("nothing is", "only pinned definitions are"))
     listed = f"To see its hooks, run `llxprt-hooks list -C {project.root}`"
     for events in (
-        {"BeforeModel": project.hook()},
+        {"AfterModel": project.hook()},
         {"BeforeTool": {"matcher": "(", "hooks": [{"type": "command", "command": "true"}]}},
     ):
         project.configure(**events)
         assert f"no hook of {project.root} runs in this proxy: nothing is checked. {listed}" in connect().end()[1]
     project.configure(AfterTool=project.hook())
     assert connect().end()[1] == ""
+    project.configure(BeforeModel=project.hook())
+    printed = connect("--require-hook", "BeforeModel").end()[1]
+    assert "nothing is checked" not in printed
 
 
 def test_hooks_are_logged(project: Project, connect: Connections) -> None:

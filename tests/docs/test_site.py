@@ -23,7 +23,7 @@ from llxprt_hooks.cli.main import COMMANDS, cli
 from llxprt_hooks.commands.exit_status import ExitStatus
 from llxprt_hooks.commands.validate import Rule
 from llxprt_hooks.events import EVENTS, HookEventName
-from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
+from llxprt_hooks.integrations.unsupported import LIMITED, NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.settings.hook_fields import HOOKS_CONFIG
 from llxprt_hooks.settings.schema import GROUPS, hook_shape, settings_executors, supported_types
 from tests.docs.pages import PAGES, ROOT, SITE_ONLY
@@ -176,7 +176,7 @@ def test_the_reference_has_every_integration(site: Path, html: dict[Path, Seen])
 
 def test_the_site_has_what_hooks_cannot_do_in_an_integration(site: Path) -> None:
     shown = unescape(re.sub(r"<[^>]+>", "", (site / "integrations.html").read_text(encoding="utf-8")))
-    tables = [*UNSUPPORTED.values(), *NOT_HONORED.values()]
+    tables = [*UNSUPPORTED.values(), *LIMITED.values(), *NOT_HONORED.values()]
     reasons = {reason.replace("`", "") for events in tables for reason in events.values()}
     assert [reason for reason in reasons if reason not in shown] == []
 

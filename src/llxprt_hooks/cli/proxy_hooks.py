@@ -18,8 +18,17 @@ from llxprt_hooks.integrations.unsupported import UNSUPPORTED, reports, require_
 from llxprt_hooks.settings.problem import SettingsError
 
 
-def load_hooks(directory: str, proxy: str, required: tuple[str, ...], *, allow_unguarded: bool) -> Hooks:
+def load_hooks(
+    directory: str,
+    proxy: str,
+    required: tuple[str, ...],
+    *,
+    allow_unguarded: bool,
+    without_hooks: str = "nothing is checked",
+) -> Hooks:
     """Load the hooks of a folder, and print what will not work in this proxy, each line once.
+
+    ``without_hooks`` is what happens if none of them runs.
 
     Fails if a hook is configured that may not run, unless that is allowed, or if a required hook is missing: the proxy
     must not start without its guards (D-27, D-115, D-116).
@@ -43,7 +52,7 @@ def load_hooks(directory: str, proxy: str, required: tuple[str, ...], *, allow_u
         warn(line)
     supported = set(HookEventName) - UNSUPPORTED[proxy].keys()
     if not any(inventory.runs(item) for event in supported for item in inventory.for_event(event)):
-        warn(_nothing_runs(directory, configured=bool(inventory.items or inventory.problems)))
+        warn(_nothing_runs(directory, without_hooks, configured=bool(inventory.items or inventory.problems)))
     return hooks
 
 
@@ -52,12 +61,12 @@ _UNGUARDED = (
 )
 
 
-def _nothing_runs(directory: str, *, configured: bool) -> str:
+def _nothing_runs(directory: str, checked: str, *, configured: bool) -> str:
     folder = Path(directory).absolute()
     if configured:
         list_them = f"llxprt-hooks list -C {shlex.quote(str(folder))}"
-        return f"no hook of {folder} runs in this proxy: nothing is checked. To see its hooks, run `{list_them}`"
-    return f"no hooks are configured in {folder}: nothing is checked. To use those of another project, pass -C"
+        return f"no hook of {folder} runs in this proxy: {checked}. To see its hooks, run `{list_them}`"
+    return f"no hooks are configured in {folder}: {checked}. To use those of another project, pass -C"
 
 
 def warn(message: str) -> None:

@@ -46,11 +46,7 @@ UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
     "fastmcp": _MCP,
     "langchain": {},
     "mcp": _MCP,
-    "mcp-proxy": {
-        **_MCP,
-        HookEventName.BEFORE_MODEL: "an MCP server does not see the model's requests; only what the server itself asks "
-        "the client's model or user is shown to them",
-    },
+    "mcp-proxy": {event: reason for event, reason in _MCP.items() if event is not HookEventName.BEFORE_MODEL},
     "model-proxy": _MODEL_PROXY,
     "openai": _CLIENT,
     "openai-agents": {
@@ -62,6 +58,13 @@ UNSUPPORTED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
 }
 """For each integration, the events that never fire, with the reason."""
 
+LIMITED: Final[Mapping[str, Mapping[HookEventName, str]]] = {
+    "mcp-proxy": {
+        HookEventName.BEFORE_MODEL: "only for what the server asks the client's model or user: an MCP server does not "
+        "see the model's other requests"
+    }
+}
+"""The events that fire in part, with what they fire for."""
 
 _NO_TURNS: Final = {
     HookEventName.SESSION_START: "a client does not know which request has the first prompt; `.hooks.before_turn(…)` "
@@ -112,8 +115,11 @@ def unsupported_hooks(unsupported: Mapping[HookEventName, str], hooks: Hooks) ->
 
 
 def reports(integration: str, hooks: Hooks) -> Iterator[str]:
-    """Yield what will not work in an integration: hooks that never run, and effects that hooks cannot have."""
+    """Yield what will not work in an integration: hooks that never run, or not always, and effects they cannot have."""
     yield from unsupported_hooks(UNSUPPORTED[integration], hooks)
+    for event, extent in LIMITED.get(integration, {}).items():
+        if hooks.has_hooks_for(event):
+            yield f"hooks for {event} run {extent}"
     if lost := lost_effects(NOT_HONORED[integration], hooks):
         yield lost
 

@@ -321,6 +321,9 @@ def test_for_an_integration(place: DiagnosedProject) -> None:
     assert "hooks for AfterModel will not run: an MCP server does not see the model" in checked.stdout
     assert checked.status == 1
     assert run(place, "validate", "--for", "nothing").status == 64
+    place.write(place.project_file, CLEAN.replace("AfterTool", "BeforeModel"))
+    checked = run(place, "validate", "--for", "mcp-proxy", ".llxprt/settings.json")
+    assert "hooks for BeforeModel will run only for what the server asks the client's model or user" in checked.stdout
 
 
 def test_sentences_that_a_hook_will_not_get_are_found(place: DiagnosedProject) -> None:

@@ -159,7 +159,8 @@ def command(
         raise click.UsageError("the command of the server is missing, as in: llxprt-hooks mcp-proxy -- npx shop-server")
     if pin and server_name is None:
         raise click.UsageError("--pin needs --server-name NAME, the name that `llxprt-hooks trust --mcp NAME` takes")
-    hooks = load_hooks(directory, "mcp-proxy", required, allow_unguarded=allow_unguarded)
+    checked = "only pinned definitions are checked" if pin else "nothing is checked"
+    hooks = load_hooks(directory, "mcp-proxy", required, allow_unguarded=allow_unguarded, without_hooks=checked)
     hooks.config.approver = in_inspector if ask_in_inspector else None
     pins = McpPins(directory, server_name, upstream) if pin and server_name is not None else None
     guarded = GuardedServer(

@@ -14,7 +14,7 @@ from llxprt_hooks._support.text import escape_for_terminal, one_line, plural
 from llxprt_hooks.cli.options import dialect_options, directory_option, json_option
 from llxprt_hooks.cli.started_by_agent import refuse_below_agent
 from llxprt_hooks.commands.exit_status import ExitStatus
-from llxprt_hooks.integrations.unsupported import ASKS_FIRST, NOT_HONORED, UNSTREAMED, UNSUPPORTED
+from llxprt_hooks.integrations.unsupported import ASKS_FIRST, LIMITED, NOT_HONORED, UNSTREAMED, UNSUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,6 +127,7 @@ def command(
         inspection = replace(
             inspection,
             unsupported=UNSUPPORTED[integration],
+            limited=LIMITED.get(integration, {}),
             not_honored=NOT_HONORED[integration],
             unstreamed=UNSTREAMED.get(integration, ""),
             asks_first=integration in ASKS_FIRST,

@@ -52,6 +52,8 @@ class Inspection:
     """The files whose hooks no other file can switch off."""
     unsupported: Mapping[HookEventName, str] = field(default_factory=dict)
     """Events that never fire where the hooks will be used, each with the reason."""
+    limited: Mapping[HookEventName, str] = field(default_factory=dict)
+    """Events that fire there in part, each with what it fires for."""
     not_honored: Mapping[HookEventName, str] = field(default_factory=dict)
     """The events at which hooks that act cannot have all their effects there, with the reasons."""
     others: tuple[Diagnostic, ...] = ()

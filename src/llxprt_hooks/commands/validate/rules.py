@@ -126,7 +126,8 @@ class Rule(Enum):
         "Hooks under an unknown event never run. Names are case-sensitive.", "`PreToolUse`, `beforeTool`, `BeforeTol`"
     )
     UNSUPPORTED_EVENT = _warning(
-        "These hooks never run there, so they guard nothing.", "`BeforeModel`, with `--for mcp-proxy`"
+        "These hooks never run there, or not always, so they guard nothing, or less.",
+        "`AfterModel`, with `--for mcp-proxy`",
     )
     LOST_EFFECT = _warning(
         "The profile `full` lets these hooks act, but not all of their outputs have an effect there.",

@@ -48,13 +48,16 @@ def check_groups(inspection: Inspection, event: FileEvent) -> Iterator[Diagnosti
 
 
 def check_unsupported_event(inspection: Inspection, event: FileEvent) -> Iterator[Diagnostic]:
-    """Find events that never fire where the hooks will be used."""
-    reason = None if event.name is None else inspection.unsupported.get(event.name)
-    if event.groups and reason:
+    """Find events that never fire where the hooks will be used, or not always."""
+    if event.name is None or not event.groups:
+        return
+    fix = "Use another event, or another integration."
+    if reason := inspection.unsupported.get(event.name):
         message = f"hooks for {event.name} will not run: {reason}"
-        yield event.file.at_key(
-            Rule.UNSUPPORTED_EVENT, event.member, message, "Use another event, or another integration."
-        )
+        yield event.file.at_key(Rule.UNSUPPORTED_EVENT, event.member, message, fix)
+    elif extent := inspection.limited.get(event.name):
+        message = f"hooks for {event.name} will run {extent}"
+        yield event.file.at_key(Rule.UNSUPPORTED_EVENT, event.member, message, fix)
 
 
 def check_lost_effect(inspection: Inspection, event: FileEvent) -> Iterator[Diagnostic]:
