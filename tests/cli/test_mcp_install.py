@@ -79,11 +79,45 @@ def test_install_and_uninstall(client: str, sandbox: Project) -> None:
     again = run(sandbox, "--install", client, "--yes")
     assert "Nothing to do" in again.stderr
     assert "shop is behind the proxy already: llxprt-hooks mcp-proxy -C . --server-name shop --pin\n" in again.stderr
+    assert f"bare: NOT guarded; every tool is listed; pinned: {approve}\n" in again.stdout
     assert backups(file) == [before]
 
     assert run(sandbox, "--uninstall", client, "--yes").status == 0
     assert file.read_text() == before.replace('"./server"', '"./server", "args": []')
     assert len(backups(file)) == 2
+
+
+def test_a_server_behind_the_proxy_is_left_alone_and_described(sandbox: Project) -> None:
+    shop = sandbox.root / "shop"
+    sandbox.configure(BeforeTool=sandbox.hook())
+    sandbox.approve()
+    sandbox.write("shop/.llxprt/settings.json", '{"hooksConfig": {"enabled": true}}')
+    proxy = ["mcp-proxy", "--upstream", "https://shop.example/mcp"]
+    entries = {
+        "web": {"command": "llxprt-hooks", "args": proxy},
+        "named": {"command": "llxprt-hooks", "args": [*proxy, "--server-name=shop", "--pin"]},
+        "other": {"command": "llxprt-hooks", "args": ["mcp-proxy", "-C", str(shop), "--", "./server"]},
+    }
+    file = sandbox.write(".mcp.json", before := json.dumps({"mcpServers": entries}))
+    done = run(sandbox, "--install", "claude", "--yes")
+    assert file.read_text() == before
+    assert "web: guarded by 1 hook; every tool is listed; NOT pinned\n" in done.stdout
+    assert "named: guarded by 1 hook; every tool is listed; pinned: approve its tools with `llxprt" in done.stdout
+    assert "other: NOT guarded; every tool is listed; NOT pinned\n" in done.stdout
+    run(sandbox, "--uninstall", "claude", "--yes")
+    assert servers(file, "mcpServers") == {**entries, "other": {"command": "./server", "args": []}}
+
+
+def test_a_hook_of_a_server_with_a_hyphen_is_counted_for_it_alone(sandbox: Project) -> None:
+    sandbox.write(
+        ".mcp.json", json.dumps({"mcpServers": {name: {"command": "./server"} for name in ("my-shop", "web")}})
+    )
+    hook = {"type": "command", "command": "true"}
+    sandbox.configure(BeforeTool={"matcher": "^mcp__my-shop__", "hooks": [hook]})
+    sandbox.approve()
+    done = run(sandbox, "--install", "claude", "--yes")
+    assert "my-shop: guarded by 1 hook;" in done.stdout
+    assert "web: NOT guarded;" in done.stdout
 
 
 def test_nothing_is_changed_without_a_yes(sandbox: Project) -> None:

@@ -36,7 +36,7 @@ from llxprt_hooks.commands.list import take_inventory
 from llxprt_hooks.core.executors.http import expanded_headers, header_problems, is_loopback, variables_in
 from llxprt_hooks.events import TOOL_EVENTS, HookEventName
 from llxprt_hooks.integrations.approvers import ask_in_inspector as in_inspector
-from llxprt_hooks.integrations.proxy.mcp.install import CLIENTS, installed, this_program, uninstalled
+from llxprt_hooks.integrations.proxy.mcp.install import CLIENTS, Proxied, installed, this_program, uninstalled
 from llxprt_hooks.integrations.proxy.mcp.server import GuardedServer
 from llxprt_hooks.integrations.proxy.mcp.stdio import run_proxy
 from llxprt_hooks.settings.document import ChangedMeanwhileError, rewrite
@@ -310,16 +310,18 @@ def _edit_client(name: str, directory: str, *, remove: bool, ask: bool, pin: boo
             f"skipped {skipped}, which is NOT covered: {name} starts no command for it, so no hook sees its tools. "
             "For a server with a URL, enter the command `llxprt-hooks mcp-proxy --upstream URL` in its place"
         )
-    for kept, proxy in change.kept:
-        click.echo(escape_for_terminal(f"{kept} is behind the proxy already: {proxy}"), err=True)
+    for kept in change.kept:
+        click.echo(escape_for_terminal(f"{kept.name} is behind the proxy already: {' '.join(kept.words)}"), err=True)
+        _show_kept(kept, project)
     if not change.changed:
         click.echo(f"Nothing to do in {file}.", err=True)
         return ExitStatus.OK
     lines = difflib.unified_diff(before.splitlines(), change.text.splitlines(), str(file), str(file), lineterm="")
     print_diff(stdout_console(), lines)
     if not remove:
-        _show_guards(directory, change.changed)
-        _show_servers(directory, change.changed, pin=pin)
+        _show_guards(directory, change.changed, pin=pin)
+        for server in change.changed:
+            _show_server(directory, server, server, pin=pin)
         if is_shared and shutil.which("llxprt-hooks") is None:
             warn("llxprt-hooks is not on your PATH, so the client would not find it")
     _confirm(file, ask=ask)
@@ -328,11 +330,13 @@ def _edit_client(name: str, directory: str, *, remove: bool, ask: bool, pin: boo
     return ExitStatus.OK
 
 
-def _show_guards(directory: str, servers: tuple[str, ...]) -> None:
+def _show_guards(directory: str, servers: tuple[str, ...], *, pin: bool) -> None:
     """Print which hooks guard the tools of servers, by the names that the tools will have."""
     inventory = take_inventory(directory)
     tool_hooks = [item for event in TOOL_EVENTS for item in inventory.for_event(event)]
-    click.echo(f"Hooks for the tools of {escape_for_terminal(', '.join(servers))}:" if tool_hooks else _NO_TOOL_HOOKS)
+    checked = "only pinned definitions" if pin else "nothing"
+    nothing = f"No BeforeTool or AfterTool hook is configured, so {checked} will be checked."
+    click.echo(f"Hooks for the tools of {escape_for_terminal(', '.join(servers))}:" if tool_hooks else nothing)
     for item in tool_hooks:
         matcher = trimmed(item.definition.matcher)
         named = set(_SERVER.findall(matcher))
@@ -346,24 +350,29 @@ def _show_guards(directory: str, servers: tuple[str, ...]) -> None:
         click.echo(escape_for_terminal(f"  {item.definition.event_name} {item.name}: {guards}{state}"))
 
 
-def _show_servers(directory: str, servers: tuple[str, ...], *, pin: bool) -> None:
-    """Print a line for each server: whether its tools are guarded, pinned and selected."""
+def _show_kept(kept: Proxied, project: Path) -> None:
+    """Print the line of a server that is behind the proxy already; its hooks may be those of another folder."""
+    name = kept.option("--server-name")
+    _show_server(str(project / (kept.option("-C") or "")), kept.name, name, pin="--pin" in kept.words)
+
+
+def _show_server(directory: str, server: str, name: str | None, *, pin: bool) -> None:
+    """Print a line for a server: whether its tools are guarded, pinned and selected. ``name``: as hooks see it."""
     inventory = take_inventory(directory)
     hooks = [item for event in TOOL_EVENTS for item in inventory.for_event(event) if inventory.runs(item)]
     selects = any(map(inventory.runs, inventory.for_event(HookEventName.BEFORE_TOOL_SELECTION)))
     listed = "hooks select the tools that are listed" if selects else "every tool is listed"
-    for server in servers:
-        named = [set(_SERVER.findall(trimmed(item.definition.matcher))) for item in hooks]
-        count = sum(not names or server in names for names in named)
-        guarded = f"guarded by {count} {plural(count, 'hook')}" if count else "NOT guarded"
-        approved = bool(McpPins(directory, server).approved)
-        advice = f"approve its tools with `llxprt-hooks trust --mcp {shlex.quote(server)}` when a client has connected"
-        pinned = ("pinned and approved" if approved else f"pinned: {advice}") if pin else "NOT pinned"
-        click.echo(escape_for_terminal(f"{server}: {guarded}; {listed}; {pinned}"))
+    named = [set(_SERVER.findall(trimmed(item.definition.matcher))) for item in hooks]
+    count = sum(not names or name in names for names in named)
+    guarded = f"guarded by {count} {plural(count, 'hook')}" if count else "NOT guarded"
+    pinned = "NOT pinned"
+    if pin and name is not None:
+        advice = f"approve its tools with `llxprt-hooks trust --mcp {shlex.quote(name)}` when a client has connected"
+        pinned = "pinned and approved" if McpPins(directory, name).approved else f"pinned: {advice}"
+    click.echo(escape_for_terminal(f"{server}: {guarded}; {listed}; {pinned}"))
 
 
-_NO_TOOL_HOOKS = "No BeforeTool or AfterTool hook is configured, so nothing will be checked."
-_SERVER = re.compile(r"mcp__(\w+?)__")
+_SERVER = re.compile(r"mcp__([\w-]+?)__")
 
 
 def _confirm(file: Path, *, ask: bool) -> None:

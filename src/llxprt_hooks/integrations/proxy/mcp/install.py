@@ -43,6 +43,20 @@ CLIENTS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Proxied:
+    """A server that is behind the proxy already, and the command that starts the proxy, without the server's."""
+
+    name: str
+    words: tuple[str, ...]
+
+    def option(self, name: str) -> str | None:
+        """Return the value of an option of the proxy."""
+        following = dict(zip(self.words, self.words[1:], strict=False))
+        joined = (word.partition("=")[2] for word in self.words if word.startswith(f"{name}="))
+        return following.get(name) or next(joined, None)
+
+
+@dataclass(frozen=True, slots=True)
 class EditedConfiguration:
     """The text of a configuration with the change."""
 
@@ -50,8 +64,7 @@ class EditedConfiguration:
     changed: tuple[str, ...]
     skipped: tuple[str, ...]
     """Servers that the client does not start itself."""
-    kept: tuple[tuple[str, str], ...] = ()
-    """Servers that are behind the proxy already, each with the command that starts the proxy."""
+    kept: tuple[Proxied, ...] = ()
 
 
 def installed(
@@ -69,7 +82,8 @@ def installed(
             edits += _edits(node, [*program, COMMAND, "-C", folder, "--server-name", name, *options, "--", *words])
             changed.append(name)
         else:
-            kept.append((name, " ".join(map(str, words[: words.index("--", 1)]))))
+            end = words.index("--", 1) if "--" in words else len(words)
+            kept.append(Proxied(name, tuple(map(str, words[:end]))))
     return EditedConfiguration(_applied(text, edits), tuple(changed), tuple(skipped), tuple(kept))
 
 
@@ -92,13 +106,15 @@ def this_program() -> list[str]:
 
 
 def _behind_proxy(words: list[Any]) -> list[Any] | None:
-    """Return the command that a proxy starts; None if this is not the proxy."""
-    if "--" not in words[1:]:
+    """Return the command that a proxy starts, empty for one before a URL; None if this is not the proxy."""
+    if not words:
         return None
     started = [Path(words[0]).name, *words[1:]]
     starts = (["llxprt-hooks", COMMAND], [started[0], "-m", "llxprt_hooks", COMMAND])
     is_proxy = any(started[: len(start)] == start for start in starts)
-    return words[words.index("--", 1) + 1 :] if is_proxy else None
+    if not is_proxy:
+        return None
+    return words[words.index("--", 1) + 1 :] if "--" in words[1:] else []
 
 
 def _servers(text: str, key: str) -> Iterator[tuple[str, Node, list[Any]]]:
