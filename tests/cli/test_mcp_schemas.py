@@ -96,6 +96,17 @@ def test_no_number_keeps_the_other_arguments_from_being_checked() -> None:
     assert "'/etc' is too long" in str(schemas.objection("a", "inputSchema", {"n": 10**400, "path": "/etc"}))
 
 
+def test_no_depth_keeps_the_other_arguments_from_being_checked() -> None:
+    tree = {"properties": {"child": {"$ref": "#"}, "path": {"maxLength": 1}}}
+    schemas = DeclaredSchemas()
+    schemas.declare([{"name": "a", "inputSchema": tree}])
+    arguments: dict[str, Any] = {"child": {}, "path": "/etc"}
+    for _ in range(900):
+        arguments["child"] = {"child": arguments["child"]}
+    assert schemas.objection("a", "inputSchema", arguments) == "it is nested too deeply to be checked"
+    assert schemas.objection("a", "inputSchema", {"child": {"child": {}}}) is None
+
+
 @pytest.mark.parametrize(
     ("schema", "objection"),
     [

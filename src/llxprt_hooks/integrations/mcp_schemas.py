@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 log = debug_logger("integrations:mcp")
 
 _MAX_SHOWN: Final = 300
+_DEEP: Final = 64
+"""Levels of a value from which it is the value, not the schema, that cannot be checked."""
 
 
 class DeclaredSchemas:
@@ -49,6 +51,8 @@ class DeclaredSchemas:
             self._warn(missing_extra("checking arguments against a server's schemas", "mcp", missing))
             return None
         except Exception as unusable:  # an invalid schema fails in any way: it is the server's
+            if isinstance(unusable, RecursionError) and _has_level(value, _DEEP):
+                return "it is nested too deeply to be checked"
             self._warn(f"the {field} of `{tool_name}` cannot be used, so nothing is checked against it: {unusable}")
             return None
         if error is None:
@@ -74,6 +78,18 @@ def _validator(schema: Any) -> Validator | None:
     exact: Any = extend  # which has types only where stubs are installed
     checked: Validator = exact(kind, {"multipleOf": _multiple_of})(schema, registry=Registry())
     return checked
+
+
+def _has_level(value: Any, number: int) -> bool:
+    """Whether there are values within values, so many levels down."""
+    level = [value]
+    for _ in range(number):
+        level = [each for outer in level for each in _contents(outer)]
+    return bool(level)
+
+
+def _contents(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _multiple_of(validator: Validator, divisor: Any, value: Any, _: Any) -> Iterator[ValidationError]:
