@@ -117,7 +117,8 @@ def test_hooks_choose_the_tools_that_a_client_can_see_and_call(
     for hidden in ("data", "never_listed"):
         refused = connection.call(hidden)["result"]
         assert refused["isError"] is True
-        assert f"mcp__shop__{hidden} may not be called now" in refused["content"][0]["text"]
+        said = refused["content"][0]["text"]
+        assert said == f"mcp__shop__{hidden} may not be called now: hooks do not offer it."
     assert [message["params"]["name"] for message in connection.received_calls()] == ["free"]
     shown = [payload["llm_request"]["toolConfig"]["allowedFunctionNames"] for payload in project.payloads()]
     assert shown == [["mcp__shop__data", "mcp__shop__free"], ["mcp__shop__never_listed"]]

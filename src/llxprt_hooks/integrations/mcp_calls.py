@@ -93,7 +93,8 @@ class McpIntegration(Integration):
         offered = Restriction.of(combine(shown, specific.get("toolConfig", _UNCHANGED)))
         decided = self._decided.setdefault(session, {})
         decided |= {name: any(map(offered.allows, (name, *own_names(name)))) for name in names}
-        session.restriction = Restriction(frozenset(name for name, is_offered in decided.items() if is_offered))
+        allowed = frozenset(name for name, is_offered in decided.items() if is_offered)
+        session.restriction = Restriction(allowed, is_complete=False)  # prompts are in it, and only what was asked for
         if processed.should_stop:
             session.stop(processed.stop_reason or "", None)
 

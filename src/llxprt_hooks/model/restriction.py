@@ -18,6 +18,8 @@ class Restriction:
     """
 
     allowed: frozenset[str] | None = None
+    is_complete: bool = True
+    """Whether ``allowed`` has all names that are allowed, and no others than those of tools."""
 
     @classmethod
     def of(cls, tool_config: HookToolConfig) -> Restriction:
@@ -32,9 +34,15 @@ class Restriction:
         return self.allowed is None or name in self.allowed
 
     def refusal(self, name: str) -> str | None:
-        """Return the error message for a call that may not run; None if it may run."""
+        """Return the error message for a call that may not run; None if it may run.
+
+        >>> Restriction(frozenset({"glob"}), is_complete=False).refusal("shell")
+        'shell may not be called now: hooks do not offer it.'
+        """
         if self.allows(name):
             return None
+        if not self.is_complete:
+            return f"{name} may not be called now: hooks do not offer it."
         allowed = ", ".join(sorted(self.allowed or ()))
         return f"{name} may not be called now. " + (f"Allowed tools: {allowed}." if allowed else "No tool is allowed.")
 
