@@ -157,6 +157,25 @@ def test_only_an_authorization_server_that_a_client_may_ask_is_asked(upstream: s
     assert ProtectedResource(upstream).issuer_metadata(description) == asked
 
 
+def test_a_cookie_of_one_client_is_not_sent_for_another() -> None:
+    cookies: list[bytes | None] = []
+
+    async def server(scope: Any, receive: Any, send: Any) -> None:
+        cookies.append(dict(scope["headers"]).get(b"cookie"))
+        message = json.loads(await Request(scope, receive).body())
+        await JSONResponse(reply(message), headers={"set-cookie": "login=ada; Path=/"})(scope, receive, send)
+
+    async def run() -> None:
+        async with running(server) as url, proxy(url, GuardedServer(hooked(BeforeTool=before))) as address:
+            for sent in ({}, {"cookie": "login=eve"}, {}):
+                async with httpx.AsyncClient(timeout=DEADLINE) as client:
+                    answered = await client.post(address, json=call("add"), headers=sent)
+                    assert answered.headers["set-cookie"] == "login=ada; Path=/"
+
+    asyncio.run(run())
+    assert cookies == [None, b"login=eve", None]
+
+
 def test_only_requests_for_tokens_pass_beside_the_server() -> None:
     form, json_text = "application/x-www-form-urlencoded", "application/json"
 

@@ -11,6 +11,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextvars import ContextVar
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import httpx
@@ -128,7 +129,9 @@ class McpHttpProxy(Front):
         """Without a session: where a stream can be resumed, by the hashes of its events' ids, which may be long."""
         # A tool may work for minutes, so only the connection has a timeout.
         self.client = httpx.AsyncClient(
-            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS), limits=httpx.Limits(max_connections=None)
+            timeout=httpx.Timeout(None, connect=CONNECT_SECONDS),
+            limits=httpx.Limits(max_connections=None),
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # a client's are not for the next one
         )
 
     async def close(self) -> None:
