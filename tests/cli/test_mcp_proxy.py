@@ -415,6 +415,8 @@ def test_a_server_cannot_answer_a_call_that_it_has_not_got(project: Project, con
         '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a","text":"b"}]}}',
         '{"jsonrpc":"2.0","id":1,"result":[{"type":"text","text":"hidden"}]}',
         '{"jsonrpc":"2.0","id":1,"result":"hidden"}',
+        '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"\x01"}]}}',
+        '{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"n":NaN}}}',
     ],
 )
 def test_a_result_that_clients_read_differently_is_withheld(reply: str, project: Project, connect: Connections) -> None:
@@ -429,14 +431,20 @@ def test_a_result_that_clients_read_differently_is_withheld(reply: str, project:
 def test_a_line_of_the_server_that_is_not_json_is_withheld_while_calls_wait(
     project: Project, connect: Connections
 ) -> None:
-    """Some clients read `NaN`."""
     project.configure(AfterTool=project.hook())
     connection = connect()
-    lines = [
-        '{"jsonrpc":"2.0","id":1,"result":{"content":[],"x":NaN}}',
-        '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}',
-    ]
+    lines = ["started", '{"id":1,"result":', '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}']
     assert connection.call("raw", 1, lines=lines)["result"] == {"content": []}
+    assert len(project.payloads()) == 1
+
+
+def test_a_result_after_one_that_was_withheld_is_shown_to_hooks(project: Project, connect: Connections) -> None:
+    """Some clients read `NaN`; the others take the next reply."""
+    project.configure(AfterTool=project.hook())
+    connection = connect()
+    reply = '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}'
+    connection.send(call("raw", 1, lines=[reply.replace("[]", "NaN"), reply]))
+    assert ["error" in connection.receive() for _ in range(2)] == [True, False]
     assert len(project.payloads()) == 1
 
 

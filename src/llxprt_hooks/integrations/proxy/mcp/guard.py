@@ -27,6 +27,7 @@ from llxprt_hooks.integrations.proxy.mcp.json_rpc import (
     key_of,
     params_of,
     read,
+    read_leniently,
 )
 from llxprt_hooks.integrations.proxy.mcp.offers import INITIALIZE, Offers
 from llxprt_hooks.integrations.proxy.mcp.server import Link
@@ -203,7 +204,7 @@ class GuardedConnection:
         try:
             message, problem = read(line)
         except ValueError:
-            message, problem = None, "it is not valid JSON"
+            message, problem = read_leniently(line), "it is not valid JSON"
         if problem is not None:
             key = self._link.request_of(message.get("id")) if isinstance(message, dict) else None
             self._calls.withhold(key, problem)

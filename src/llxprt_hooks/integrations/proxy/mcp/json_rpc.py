@@ -7,6 +7,7 @@ here and refused (D-113).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -106,6 +107,14 @@ def read(line: bytes) -> tuple[Any, str | None]:
     except UnclearError as error:
         return message, str(error)
     return message, f"it has the same key twice: {_listed(repeated[:1])}" if repeated else None
+
+
+def read_leniently(line: bytes) -> Any:
+    """Return what some programs may read in a line that is not valid JSON: with control characters, say, or `NaN`."""
+    try:
+        return json.loads(decode_text(line), strict=False)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _unrepeated(line: bytes) -> Any:
