@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -61,6 +62,7 @@ def _what_stays_open_is_open() -> None:
 def clean() -> Iterator[None]:
     """``clean``: no descriptor, no thread, no zombie, no process is left by any of these tests."""
     preloaded.end_server()
+    gc.collect()  # what earlier tests dropped may still have descriptors
     before = _descriptors(), threading.enumerate()
     yield
     give_up = time.monotonic() + DEADLINE  # what was just killed may still be ending, and so may threads
