@@ -39,11 +39,17 @@ _TASK_RESULT: Final = "tasks/result"
 _CANCELLED: Final = "notifications/cancelled"
 
 
+def _call(function: Callable[..., object], *arguments: object) -> None:
+    function(*arguments)
+
+
 class GuardedConnection:
     """A connection of one client to a guarded server."""
 
-    def __init__(self, server: GuardedServer, to_server: Sink, to_client: Sink, call_soon: Callable[..., None]) -> None:
-        """``call_soon`` calls a function on the event loop, from any thread."""
+    def __init__(
+        self, server: GuardedServer, to_server: Sink, to_client: Sink, call_soon: Callable[..., None] = _call
+    ) -> None:
+        """``call_soon`` calls a function on the event loop, from any thread; without it, all is called there."""
         self._server = server
         self._link = Link(server, to_server, to_client, call_soon)
         self._offers = Offers(self._link)

@@ -21,6 +21,7 @@ from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.integrations.proxy.mcp.guard import GuardedConnection
 from llxprt_hooks.integrations.proxy.mcp.json_rpc import MAX_MESSAGE, as_number, key_of, replies_in, replies_of
 from llxprt_hooks.integrations.proxy.mcp.resource import ProtectedResource, takes_only_assertions, without_mark
+from llxprt_hooks.integrations.proxy.mcp.server import Passing
 from llxprt_hooks.integrations.proxy.mcp.web import (
     EVENTS,
     JSON,
@@ -63,29 +64,13 @@ _fields: ContextVar[bytes] = ContextVar("mcp_event_fields", default=b"")
 """The lines before the data of the event that is being handled, such as its id."""
 
 
-class _ToServer:
-    def write_later(self, line: bytes, then: Callable[[], None] | None = None) -> None:
-        _exchange.get().forward(line)
-        if then is not None:
-            then()
-
-    def close_later(self) -> None:
-        """Requests end by themselves."""
+def _to_server(line: bytes) -> None:
+    _exchange.get().forward(line)
 
 
-class _ToClient:
-    def write_later(self, line: bytes, then: Callable[[], None] | None = None) -> None:
-        if line.strip():
-            _exchange.get().deliver(_fields.get(), line)
-        if then is not None:
-            then()
-
-    def close_later(self) -> None:
-        """Answers end by themselves."""
-
-
-def _call(function: Callable[..., object], *arguments: object) -> None:
-    function(*arguments)
+def _to_client(line: bytes) -> None:
+    if line.strip():
+        _exchange.get().deliver(_fields.get(), line)
 
 
 class _Conversation(NamedTuple):
@@ -194,7 +179,7 @@ class McpHttpProxy(Front):
         if request.method == "DELETE":
             self._connections.pop(session, None)
         asked = None if session or not self._guarded.is_guarded else _ids_in(content)
-        return _Conversation(known or GuardedConnection(self._guarded, _ToServer(), _ToClient(), _call), asked)
+        return _Conversation(known or GuardedConnection(self._guarded, Passing(_to_server), Passing(_to_client)), asked)
 
     def remember(self, session: str, connection: GuardedConnection) -> None:
         """Use a connection for all requests of a session."""

@@ -39,6 +39,7 @@ from llxprt_hooks.integrations.proxy.mcp.json_rpc import (
 )
 from llxprt_hooks.integrations.proxy.mcp.line_pipes import LinePipe, read_lines
 from llxprt_hooks.integrations.proxy.mcp.offers import INITIALIZE
+from llxprt_hooks.integrations.proxy.mcp.server import Passing
 from llxprt_hooks.integrations.proxy.mcp.web import EVENTS, JSON, SESSION_HEADER, TooLargeError, events_of
 
 if TYPE_CHECKING:
@@ -104,21 +105,6 @@ class _Position:
                 self.seconds = min(int(value) / 1000, _NOTIFY_SECONDS)
 
 
-class _ToServer:
-    """Keeps the messages of the client in order."""
-
-    def __init__(self) -> None:
-        self.lines: asyncio.Queue[bytes | None] = asyncio.Queue()
-
-    def write_later(self, line: bytes, then: Callable[[], None] | None = None) -> None:
-        self.lines.put_nowait(line)
-        if then is not None:
-            then()
-
-    def close_later(self) -> None:
-        self.lines.put_nowait(None)
-
-
 @dataclass(eq=False)
 class _Post:
     """A line of the client that is sent to the server."""
@@ -151,9 +137,12 @@ class _Post:
 class _Reached:
     def __init__(self, guarded: GuardedServer, client: httpx.AsyncClient, url: str) -> None:
         self._client, self._url = client, url
-        self._to_server, self._to_client = _ToServer(), LinePipe(1)
+        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        """What the client sends to the server, in order; None at its end."""
+        self._to_client = LinePipe(1)
         self._loop = asyncio.get_running_loop()
-        self._connection = GuardedConnection(guarded, self._to_server, self._to_client, self._call_soon)
+        to_server = Passing(self._lines.put_nowait, close=lambda: self._lines.put_nowait(None))
+        self._connection = GuardedConnection(guarded, to_server, self._to_client, self._call_soon)
         self._limit = MAX_MESSAGE if guarded.is_guarded else sys.maxsize
         self._session: dict[str, str] = {}
         """The headers that a session has."""
@@ -198,7 +187,7 @@ class _Reached:
             self._connection.has_state = True
             self._connection.from_client(line)
         elif line.strip():
-            self._to_server.write_later(line)
+            self._lines.put_nowait(line)
 
     async def _finish(self, sending: asyncio.Task[None]) -> None:
         """Wait until the client is gone, then for what it still gets. Raises ``TimeoutError`` if that takes long."""
@@ -212,7 +201,7 @@ class _Reached:
     # To the server.
 
     async def _send_all(self) -> None:
-        while (line := await self._to_server.lines.get()) is not None:
+        while (line := await self._lines.get()) is not None:
             try:
                 message = read_json(line)
             except ValueError:

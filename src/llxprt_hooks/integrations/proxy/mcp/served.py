@@ -37,6 +37,7 @@ from llxprt_hooks.integrations.proxy.mcp.json_rpc import (
     params_of,
     replies_in,
 )
+from llxprt_hooks.integrations.proxy.mcp.server import Passing
 from llxprt_hooks.integrations.proxy.mcp.web import (
     JSON,
     SESSION_HEADER,
@@ -154,7 +155,7 @@ class _Session:
     def __init__(self, guarded: GuardedServer, process: Process, ended: Callable[[], None]) -> None:
         """``ended`` is called when the process has ended."""
         self._process, self._ended = process, ended
-        self._connection = GuardedConnection(guarded, _ToServer(process), _ToClient(self), _call)
+        self._connection = GuardedConnection(guarded, Passing(self._send), Passing(self._deliver))
         self._posts: list[_Post] = []
         self._listener: asyncio.Queue[bytes | None] | None = None
         self._kept: deque[bytes] = deque(maxlen=_MAX_KEPT)
@@ -178,7 +179,7 @@ class _Session:
             self._connection.has_state = True
             self._connection.from_client(line)
         else:
-            _ToServer(self._process).write_later(line)
+            self._send(line)
         if not post.pending:
             self._posts.remove(post)
             return Response(status_code=202) if post.events.empty() else plain(400, [], post.events.get_nowait() or b"")
@@ -224,8 +225,16 @@ class _Session:
 
         return streamed(events())
 
-    def deliver(self, line: bytes) -> None:
+    def _send(self, line: bytes) -> None:
+        """Send a message to the server."""
+        assert self._process.stdin is not None
+        if not self._process.stdin.is_closing():
+            self._process.stdin.write(line)
+
+    def _deliver(self, line: bytes) -> None:
         """Send a message of the server to the client."""
+        if not line.strip():
+            return
         post = self._post_of(line)
         if post is not None:
             post.events.put_nowait(line)
@@ -264,8 +273,8 @@ class _Session:
                 if self._connection.is_awaited(line):
                     self._connection.has_state = True
                     self._connection.from_server(line)
-                elif line.strip():
-                    self.deliver(line)
+                else:
+                    self._deliver(line)
         except ValueError:
             print(f"llxprt-hooks: the server sent a message of more than {MAX_MESSAGE >> 20} MiB", file=sys.stderr)
         await self._gone()
@@ -303,41 +312,8 @@ async def _end(process: Process) -> None:
     await process.wait()
 
 
-class _ToServer:
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    def write_later(self, line: bytes, then: Callable[[], None] | None = None) -> None:
-        assert self._process.stdin is not None
-        if not self._process.stdin.is_closing():
-            self._process.stdin.write(line)
-        if then is not None:
-            then()
-
-    def close_later(self) -> None:
-        """The process ends with its session."""
-
-
-class _ToClient:
-    def __init__(self, session: _Session) -> None:
-        self._session = session
-
-    def write_later(self, line: bytes, then: Callable[[], None] | None = None) -> None:
-        if line.strip():
-            self._session.deliver(line)
-        if then is not None:
-            then()
-
-    def close_later(self) -> None:
-        """Answers end by themselves."""
-
-
 def _is_finite(ident: Any) -> bool:
     return ident is not None and math.isfinite(ident)
-
-
-def _call(function: Callable[..., object], *arguments: object) -> None:
-    function(*arguments)
 
 
 def _object(line: bytes) -> Message:

@@ -74,6 +74,21 @@ class Sink(Protocol):
         """Send nothing more."""
 
 
+class Passing:
+    """A sink that passes each message on at once; ``close`` is called when nothing more is sent."""
+
+    def __init__(self, send: Callable[[bytes], object], close: Callable[[], object] = lambda: None) -> None:
+        self._send, self._close = send, close
+
+    def write_later(self, line: bytes, then: Callable[[], None] | None = None) -> None:
+        self._send(line)
+        if then is not None:
+            then()
+
+    def close_later(self) -> None:
+        self._close()
+
+
 class Link:
     """One connection: where its messages go, which requests wait for a reply, and what hooks are doing about it."""
 
