@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from llxprt_hooks._support.json_codec import decode_text
 from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.cli.options import ask_option, dialect_options, directory_option, require_option
-
-if TYPE_CHECKING:
-    from llxprt_hooks.agent.build import AgentOptions
 
 
 @click.command("run")
@@ -97,9 +93,13 @@ def command(
             prompt = "" if sys.stdin is None else decode_text(sys.stdin.buffer.read())
         if not prompt.strip():
             raise click.UsageError("the prompt is missing: pass it with -p or on standard input")
-    approval_mode = "yolo" if yolo else approval_mode or "default"
-    options = _agent_options(directory, model, replay, record, approval_mode, log_payloads, required)
-    options = replace(options, asks_in_inspector=ask_in_inspector)
+    try:
+        from llxprt_hooks.agent.approval import ApprovalMode
+        from llxprt_hooks.agent.build import AgentOptions
+    except ImportError as error:
+        raise click.ClickException(missing_extra("the agent", "agent", error)) from error
+    mode = ApprovalMode("yolo" if yolo else approval_mode or "default")
+    options = AgentOptions(directory, model, replay, record, mode, log_payloads, required, ask_in_inspector)
     with asyncio.Runner() as runner:
         runner.get_loop().set_exception_handler(_report_unless_closing)
         if interactive:
@@ -117,21 +117,3 @@ def _report_unless_closing(loop: asyncio.AbstractEventLoop, context: dict[str, A
     closing = isinstance(task, asyncio.Task) and getattr(task.get_coro(), "__name__", "") == "aclose"
     if "asyncgen" not in context and not closing:
         loop.default_exception_handler(context)
-
-
-def _agent_options(
-    directory: str,
-    model: str | None,
-    replay: str | None,
-    record: str | None,
-    approval_mode: str,
-    log_payloads: bool,
-    required: tuple[str, ...],
-) -> AgentOptions:
-    """Return the agent's options. Fails with advice if the agent's dependencies are not installed."""
-    try:
-        from llxprt_hooks.agent.approval import ApprovalMode
-        from llxprt_hooks.agent.build import AgentOptions
-    except ImportError as error:
-        raise click.ClickException(missing_extra("the agent", "agent", error)) from error
-    return AgentOptions(directory, model, replay, record, ApprovalMode(approval_mode), log_payloads, required)
