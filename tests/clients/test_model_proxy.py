@@ -19,6 +19,7 @@ import pytest
 from llxprt_hooks import Config, Hooks, deny, stop
 from llxprt_hooks.core.executors.http import is_loopback
 from llxprt_hooks.integrations.proxy.model_http import incoming
+from llxprt_hooks.integrations.proxy.model_http.app import ModelProxy
 from llxprt_hooks.integrations.proxy.model_http.server import RunningProxy, serving
 from llxprt_hooks.integrations.proxy.model_http.upstreams import UpstreamError, upstreams
 from llxprt_hooks.model import resolve_translator
@@ -110,7 +111,7 @@ class Proxy:
 @asynccontextmanager
 async def proxied(url: str, hooks: Hooks | None = None, **options: Any) -> AsyncIterator[Proxy]:
     async with (
-        serving(hooks or Hooks(), upstreams([url], {}), **options) as running,
+        serving(ModelProxy(hooks or Hooks(), upstreams([url], {}), **options)) as running,
         httpx.AsyncClient(timeout=DEADLINE, trust_env=False) as client,
     ):
         yield Proxy(running, client)
@@ -562,7 +563,7 @@ async def test_pages_of_other_sites_are_refused(upstream: Upstream, headers: dic
 async def test_other_machines_use_an_address_or_an_allowed_name(upstream: Upstream) -> None:
     chosen = upstreams([upstream.url], {})
     async with (
-        serving(Hooks(), chosen, host="0.0.0.0", allowed_hosts=["Docker.internal"]) as running,
+        serving(ModelProxy(Hooks(), chosen, host="0.0.0.0", allowed_hosts=["Docker.internal"])) as running,
         httpx.AsyncClient(timeout=DEADLINE, trust_env=False) as client,
     ):
         url = running.base_urls["ANTHROPIC_BASE_URL"]
@@ -575,7 +576,7 @@ async def test_other_machines_use_an_address_or_an_allowed_name(upstream: Upstre
 
 async def test_a_page_at_another_address_is_refused(upstream: Upstream) -> None:
     async with (
-        serving(Hooks(), upstreams([upstream.url], {}), host="0.0.0.0") as running,
+        serving(ModelProxy(Hooks(), upstreams([upstream.url], {}), host="0.0.0.0")) as running,
         httpx.AsyncClient(timeout=DEADLINE, trust_env=False) as client,
     ):
         url = running.base_urls["ANTHROPIC_BASE_URL"]
@@ -825,10 +826,13 @@ async def test_an_upstream_cannot_be_the_proxy_itself(upstream: Upstream) -> Non
     async with proxied(upstream.url) as proxy:
         port = httpx.URL(proxy.anthropic).port
     with pytest.raises(UpstreamError, match="this proxy itself"):
-        async with serving(Hooks(), upstreams([f"http://localhost:{port}"], {}), port=port or 0):
+        async with serving(ModelProxy(Hooks(), upstreams([f"http://localhost:{port}"], {})), port=port or 0):
             pass
     with pytest.raises(OSError, match="in use"):
-        async with proxied(upstream.url) as first, serving(Hooks(), {}, port=httpx.URL(first.openai).port or 0):
+        async with (
+            proxied(upstream.url) as first,
+            serving(ModelProxy(Hooks(), {}), port=httpx.URL(first.openai).port or 0),
+        ):
             pass
 
 
@@ -841,7 +845,7 @@ async def test_the_proxy_ends_while_a_call_is_running(upstream: Upstream) -> Non
 
     upstream.answer = answer
     async with httpx.AsyncClient(timeout=DEADLINE, trust_env=False) as client:
-        async with serving(Hooks(), upstreams([upstream.url], {})) as running:
+        async with serving(ModelProxy(Hooks(), upstreams([upstream.url], {}))) as running:
             url = f"{running.base_urls['ANTHROPIC_BASE_URL']}/v1/messages"
             call = asyncio.ensure_future(client.post(url, content=BODY))
             await eventually(lambda: bool(upstream.bodies))

@@ -13,6 +13,7 @@ from llxprt_hooks import Hooks
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.anthropic import AnthropicHooks
 from llxprt_hooks.integrations.openai import OpenAIHooks
+from llxprt_hooks.integrations.proxy.model_http.app import ModelProxy
 from llxprt_hooks.integrations.proxy.model_http.server import serving
 from llxprt_hooks.integrations.proxy.model_http.upstreams import upstreams
 from llxprt_hooks.integrations.unsupported import reports
@@ -107,7 +108,7 @@ class _Proxied(clients.ClientDriver):
     async def _run(self, scenario: Scenario, server: APIServer) -> Outcome:
         hooks = Hooks.load(scenario.project.root)
         client_metadata = scenario.metadata is True
-        async with serving(hooks, upstreams([server.url], {}), client_metadata=client_metadata) as running:
+        async with serving(ModelProxy(hooks, upstreams([server.url], {}), client_metadata=client_metadata)) as running:
             base: Any = SimpleNamespace(url=running.base_urls[self.VARIABLE].removesuffix("/v1"))
             headers = {"x-llxprt-session-id": scenario.session_id}
             client = self.client(base).with_options(default_headers=headers)

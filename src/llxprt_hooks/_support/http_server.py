@@ -6,8 +6,8 @@ import asyncio
 import ipaddress
 import os
 import socket
-from collections.abc import Container, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Container, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from operator import itemgetter
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -22,6 +22,9 @@ LOOPBACK_NAMES: Final = frozenset({"localhost", LOOPBACK, "::1"})
 
 HEADER_SECONDS: Final = 10.0
 """For the headers of a request to arrive, from the opening of the connection or from their first byte."""
+
+_GRACE_SECONDS: Final = 3
+"""How long running requests may continue after their server was told to end."""
 
 MAX_WAITING: Final = 128
 """Connections of one address that have not sent a request's headers. For one more, the oldest is closed."""
@@ -99,6 +102,19 @@ class Server(uvicorn.Server):
             return
         with super().capture_signals():
             yield
+
+
+@asynccontextmanager
+async def serving(application: Any, listening: socket.socket, **options: Any) -> AsyncIterator[None]:
+    """Answer the requests to a port on this event loop meanwhile. Running ones have a moment to end; it is closed."""
+    server = Server(application, ws="none", date_header=False, timeout_graceful_shutdown=_GRACE_SECONDS, **options)
+    task = asyncio.ensure_future(server.serve(sockets=[listening]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
+        listening.close()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -92,6 +92,7 @@ async def hooked(
 ) -> AsyncIterator[HookedOptions]:
     """Do the same as ``with_hooks``, and run a model proxy for the hooks of model events while the block runs."""
     with from_extra("claude-agent-sdk"):
+        from llxprt_hooks.integrations.proxy.model_http.app import ModelProxy
         from llxprt_hooks.integrations.proxy.model_http.server import serving
         from llxprt_hooks.integrations.proxy.model_http.upstreams import upstreams
 
@@ -107,7 +108,7 @@ async def hooked(
             )
     hooks = _ClaudeHooksWithModel(config or _config(options), tool_names=tool_names, aliases=aliases, metadata=metadata)
     upstream = upstreams([], environment)["anthropic"]
-    async with serving(hooks.hooks, {"anthropic": upstream}, agent=hooks) as running:
+    async with serving(ModelProxy(hooks.hooks, {"anthropic": upstream}, agent=hooks)) as running:
         variables = {**options.env, **running.environment(environment)}
         settings = _with_base_url(options, running.base_urls[_VARIABLE])
         yield hooks.added_to(replace(options, env=variables, settings=settings))

@@ -116,6 +116,7 @@ def command(
       llxprt-hooks model-proxy --allow-path /v1/embeddings -- node agent.js
     """
     try:
+        from llxprt_hooks.integrations.proxy.model_http.app import ModelProxy
         from llxprt_hooks.integrations.proxy.model_http.server import serving
         from llxprt_hooks.integrations.proxy.model_http.upstreams import UpstreamError, upstreams
     except ModuleNotFoundError as error:
@@ -129,17 +130,11 @@ def command(
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)
     hooks = load_hooks(directory, "model-proxy", required, allow_unguarded=allow_unguarded)
     number = port if port is not None else 0 if agent else _PORT
-    proxy = serving(
-        hooks,
-        chosen,
-        host=host,
-        port=number,
-        allowed_hosts=names,
-        allowed_paths=paths,
-        client_metadata=client_metadata,
+    proxy = ModelProxy(
+        hooks, chosen, host=host, allowed_hosts=names, allowed_paths=paths, client_metadata=client_metadata
     )
     try:
-        status = asyncio.run(_serve(proxy, agent, f"{host}:{number}"))
+        status = asyncio.run(_serve(serving(proxy, port=number), agent, f"{host}:{number}"))
     except UpstreamError as error:
         raise click.UsageError(str(error)) from error
     return ended_like(status)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Iterable
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
+from llxprt_hooks._support import http_server
 from llxprt_hooks._support.http_server import (
     LOOPBACK_NAMES,
-    Server,
     host_name,
     is_own_host,
     is_own_origin,
@@ -32,7 +31,6 @@ Headers = list[tuple[bytes, bytes]]
 SESSION_HEADER: Final = "mcp-session-id"
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
-_GRACE_SECONDS: Final = 3
 _REFUSED: Final = -32000
 
 
@@ -170,13 +168,9 @@ def error(status: int, problem: str, code: int = _REFUSED) -> Response:
 async def serving(front: Front, *, host: str, port: int) -> AsyncIterator[str]:
     """Run a proxy on this event loop; yields its URL. Raises ``OSError`` if it cannot listen."""
     listening = listen(host, port)
-    server = Server(front, ws="none", date_header=False, timeout_graceful_shutdown=_GRACE_SECONDS)
-    task = asyncio.ensure_future(server.serve(sockets=[listening]))
     address, number = listening.getsockname()[:2]
     try:
-        yield f"http://{f'[{address}]' if ':' in address else address}:{number}{front.path}"
+        async with http_server.serving(front, listening):
+            yield f"http://{f'[{address}]' if ':' in address else address}:{number}{front.path}"
     finally:
-        server.should_exit = True
-        await task
-        listening.close()
         await front.close()

@@ -82,7 +82,8 @@ class ModelProxy:
         self._hooks = hooks
         self._agent = agent
         self._was_called = False
-        self._upstreams = {name: httpx.URL(url) for name, url in upstreams.items()}
+        self.host, self.upstreams = host, upstreams
+        self._urls = {name: httpx.URL(url) for name, url in upstreams.items()}
         self._is_local = is_loopback(host)
         self._names = {*LOOPBACK_NAMES, host.lower(), *(name.lower() for name in allowed_hosts)}
         self._allowed_paths = frozenset(allowed_paths)
@@ -114,7 +115,7 @@ class ModelProxy:
     async def _answer(self, incoming: Incoming) -> Response:
         if (problem := self._foreign(incoming)) is not None:
             return _error(403, {"error": {"message": problem}})
-        known_apis = [api for api in APIS if api.name in self._upstreams]
+        known_apis = [api for api in APIS if api.name in self._urls]
         api = next((api for api in known_apis if incoming.is_below(api.path)), None)
         if api is None:
             known = ", ".join(api.path for api in known_apis)
@@ -136,7 +137,7 @@ class ModelProxy:
         """Return where a redirect leads at the proxy; None if it is not one, or leads to another server."""
         if not response.has_redirect_location:
             return None
-        upstream = self._upstreams[api.name]
+        upstream = self._urls[api.name]
         base = upstream.raw_path.rstrip(b"/")
         try:
             target = upstream.join(response.headers["location"])
@@ -148,7 +149,7 @@ class ModelProxy:
         return api.path.encode() + target.raw_path[len(base) :]
 
     def _failure(self, api: Api, error: httpx.TransportError) -> str:
-        host = self._upstreams[api.name].netloc.decode()
+        host = self._urls[api.name].netloc.decode()
         what = f"cannot reach {host}" if isinstance(error, _NOT_CONNECTED) else f"the connection to {host} failed"
         return f"{what}: {str(error) or type(error).__name__}"
 
@@ -164,7 +165,7 @@ class ModelProxy:
 
     async def _call(self, api: Api, incoming: Incoming) -> httpx.Response:
         self._was_called = True
-        method, upstream = incoming.method, self._upstreams[api.name]
+        method, upstream = incoming.method, self._urls[api.name]
         target = upstream.raw_path.rstrip(b"/") + incoming.raw_target[len(api.path) :]
         url = upstream.copy_with(raw_path=target or b"/")
         translator = self._called_api(api, incoming, normalized(url.path))
@@ -214,7 +215,7 @@ class ModelProxy:
                 return translator
         if "POST" in incoming.methods and enforces(config, HookEventName.BEFORE_MODEL):
             below = incoming.raw_target.partition(b"?")[0][len(api.path) :].decode("ascii", "replace")
-            at_upstream = self._upstreams[api.name].path.rstrip("/") + below
+            at_upstream = self._urls[api.name].path.rstrip("/") + below
             if self._allowed_paths.isdisjoint((below, at_upstream, api.path + below)):
                 raise UnseenError(
                     f"a request to {at_upstream[:_MAX_SHOWN]} was not sent, because BeforeModel hooks could not see a "

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from llxprt_hooks._support.http_server import LOOPBACK, Server, listen
-from llxprt_hooks.integrations.proxy.model_http.app import ModelProxy
+from llxprt_hooks._support import http_server
+from llxprt_hooks._support.http_server import LOOPBACK, listen
 from llxprt_hooks.integrations.proxy.model_http.upstreams import APIS, check_not_this
 
 if TYPE_CHECKING:
-    from llxprt_hooks.hooks import Hooks
-    from llxprt_hooks.integrations.proxy.model_http.app import KnownAgent
-
-_GRACE_SECONDS: Final = 3
-"""How long running calls may continue after the proxy was told to end."""
+    from llxprt_hooks.integrations.proxy.model_http.app import ModelProxy
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,48 +33,18 @@ class RunningProxy:
 
 
 @asynccontextmanager
-async def serving(
-    hooks: Hooks,
-    upstreams: Mapping[str, str],
-    *,
-    host: str = LOOPBACK,
-    port: int = 0,
-    allowed_hosts: Iterable[str] = (),
-    allowed_paths: Iterable[str] = (),
-    agent: KnownAgent | None = None,
-    client_metadata: bool = False,
-) -> AsyncIterator[RunningProxy]:
+async def serving(proxy: ModelProxy, *, port: int = 0) -> AsyncIterator[RunningProxy]:
     """Run a proxy on this event loop, on any free port if ``port`` is 0. Raises ``OSError`` if it cannot listen."""
-    listening = listen(host, port)
-    try:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(proxy.close)
+        listening = stack.enter_context(listen(proxy.host, port))
         address, number = listening.getsockname()[:2]
         shown = _reachable(address)
-        base_urls = {api.variable: f"http://{shown}:{number}{api.path}" for api in APIS if api.name in upstreams}
-        for name, url in upstreams.items():
-            check_not_this(name, url, host, number)
-        proxy = ModelProxy(
-            hooks,
-            upstreams,
-            host=host,
-            allowed_hosts=allowed_hosts,
-            allowed_paths=allowed_paths,
-            agent=agent,
-            client_metadata=client_metadata,
-        )
-    except BaseException:
-        listening.close()
-        raise
-    server = Server(
-        proxy, ws="none", date_header=False, timeout_keep_alive=120, timeout_graceful_shutdown=_GRACE_SECONDS
-    )
-    task = asyncio.ensure_future(server.serve(sockets=[listening]))
-    try:
+        base_urls = {api.variable: f"http://{shown}:{number}{api.path}" for api in APIS if api.name in proxy.upstreams}
+        for name, url in proxy.upstreams.items():
+            check_not_this(name, url, proxy.host, number)
+        await stack.enter_async_context(http_server.serving(proxy, listening, timeout_keep_alive=120))
         yield RunningProxy(base_urls, proxy.is_bypassed)
-    finally:
-        server.should_exit = True
-        await task
-        listening.close()
-        await proxy.close()
 
 
 def _reachable(address: str) -> str:
