@@ -31,6 +31,7 @@ from llxprt_hooks.core.engine.session import who_asks
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName
 from llxprt_hooks.integrations.base import Integration, ToolCallHalves, WhoAsks, from_extra
+from llxprt_hooks.integrations.mcp_results import is_text_block
 from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.settings.other_agents import CLAUDE_TOOLS
 
@@ -427,13 +428,9 @@ def _context(result: ToolResult) -> dict[str, Any]:
 
 def _content(response: Any) -> Any:
     """Return a tool's response as hooks see it: blocks of text as text, and the rest as it is."""
-    if isinstance(response, list) and response and all(_is_text(block) for block in response):
+    if isinstance(response, list) and response and all(map(is_text_block, response)):
         return "\n\n".join(block["text"] for block in response)
     return response
-
-
-def _is_text(block: Any) -> bool:
-    return isinstance(block, Mapping) and block.get("type") == "text" and isinstance(block.get("text"), str)
 
 
 def _with_names(arguments: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from llxprt_hooks._support.json_codec import write_json
 from llxprt_hooks.core.calls.lookup import plan_for
 from llxprt_hooks.core.engine.results import ProcessedHookResult
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.integrations.mcp_results import text_block
+from llxprt_hooks.integrations.mcp_results import is_text_block, text_block
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.session import Session
@@ -102,12 +102,8 @@ def _blocks(message: Any) -> list[Any]:
 
 
 def _content_text(message: Any) -> str:
-    texts = [block["text"] for block in _blocks(message) if _is_text(block)]
+    texts = [block["text"] for block in _blocks(message) if is_text_block(block)]
     return "\n".join(texts)
-
-
-def _is_text(block: Any) -> bool:
-    return isinstance(block, Mapping) and block.get("type") == "text" and isinstance(block.get("text"), str)
 
 
 def _applied(method: str, params: JSON, before: list[Any], after: Any) -> JSON | None:
@@ -131,7 +127,7 @@ def _applied(method: str, params: JSON, before: list[Any], after: Any) -> JSON |
 def _with_text(message: Any, text: str) -> JSON:
     """Return a message with other text; what is not text stays."""
     blocks = _blocks(message)
-    others = [block for block in blocks if not _is_text(block)]
+    others = [block for block in blocks if not is_text_block(block)]
     content = [text_block(text), *others]
     return {**message, "content": content if others or isinstance(message.get("content"), list) else content[0]}
 

@@ -118,6 +118,10 @@ def text_block(text: str) -> JSON:
     return {"type": "text", "text": text}
 
 
+def is_text_block(block: Any) -> bool:
+    return isinstance(block, Mapping) and block.get("type") == "text" and isinstance(block.get("text"), str)
+
+
 def _blocks(result: Mapping[str, Any]) -> list[Any]:
     """Return the content; if it is not a list, a lenient client may show it all the same."""
     content = result.get("content")
