@@ -46,8 +46,8 @@ def hook_run(request: pytest.FixtureRequest) -> Callable[..., Outcome]:
         above the test that has hook settings; with ``hooks``, those of a program run, its functions included. Raises
         ``AssertionError`` if no hook matches or a hook fails, ``TypeError`` or ``ValueError`` for wrong arguments.
         """
-        from llxprt_hooks.commands.fire import InvalidInputError
-        from llxprt_hooks.commands.test.run import complete_input, fire_for_test
+        from llxprt_hooks.commands.fire import InvalidInputError, complete_input
+        from llxprt_hooks.commands.test.run import fire_for_test
         from llxprt_hooks.core.engine.guards import known_event
         from llxprt_hooks.events import UnknownEventError
 

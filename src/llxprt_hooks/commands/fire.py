@@ -498,9 +498,26 @@ _TOOL_INPUTS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def sample_input(event_name: HookEventName, tool_name: str = "write_file") -> dict[str, Any]:
-    """Return input for an event, for trying hooks without an agent."""
+def sample_input(event_name: HookEventName, tool_name: object = None) -> dict[str, Any]:
+    """Return input for an event, for trying hooks without an agent; without the name of a tool, for `write_file`."""
     fields = {name: field.sample for name, field in event_name.spec.fields.items()}
     if event_name.spec.is_about_tool:
-        fields |= {"tool_name": tool_name, "tool_input": dict(_TOOL_INPUTS.get(tool_name, {}))}
+        name = tool_name if isinstance(tool_name, str) and tool_name else "write_file"
+        fields |= {"tool_name": name, "tool_input": dict(_TOOL_INPUTS.get(name, {}))}
     return fields
+
+
+def complete_input(event_name: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the input of an event, with example values for missing fields.
+
+    Raises ``InvalidInputError`` if the fields do not fit the event.
+    """
+    recorded_for = fields.get("hook_event_name", event_name.value)
+    if recorded_for != event_name:
+        raise InvalidInputError(
+            f"the input was recorded for {shorten(one_line(recorded_for), _MAX_LENGTH)}, not for {event_name}"
+        )
+    complete = {**sample_input(event_name, fields.get("tool_name")), **fields}
+    if problem := input_problem(event_name, complete):
+        raise InvalidInputError(problem)
+    return complete

@@ -6,17 +6,15 @@ import asyncio
 import json
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import click
-import msgspec
 
 from llxprt_hooks._support.fields import found
-from llxprt_hooks._support.json_codec import decode_text, write_json
+from llxprt_hooks._support.json_codec import decode_text
 from llxprt_hooks._support.terminal import line, print_json, print_line, print_wrapped, stderr_console, stdout_console
-from llxprt_hooks._support.text import escape_for_terminal, one_line, plural, shorten
+from llxprt_hooks._support.text import indented_json, one_line, plural, shorten
 from llxprt_hooks.cli.options import (
     EventType,
     RequiredHookType,
@@ -32,10 +30,10 @@ from llxprt_hooks.commands.fire import (
     InvalidInputError,
     Trial,
     attempt,
+    complete_input,
     effects,
     foreign_call,
     meaning,
-    sample_input,
     sent_to,
 )
 from llxprt_hooks.commands.log import LogFilter, read_log
@@ -218,8 +216,6 @@ async def _fire(
                 require=require,
                 is_question=is_question,
             )
-    except InvalidInputError as error:
-        raise click.UsageError(str(error)) from error
     except GuardMissingError as error:
         raise click.ClickException(error.refusal) from error
     if as_json:
@@ -265,15 +261,14 @@ def _hook_input(
 ) -> dict[str, Any]:
     if not event_name.spec.is_about_tool and (tool_name is not None or tool_input is not None):
         raise click.UsageError(f"--tool and --args are for tool events, but {event_name} has no tool")
-    if fields.get("hook_event_name", event_name) != event_name:
-        recorded = shorten(escape_for_terminal(str(fields["hook_event_name"])), 80)
-        raise click.UsageError(f"the input was recorded for {recorded}, not for {event_name}")
     if tool_name is not None:
         fields["tool_name"] = tool_name
     if tool_input is not None:
         fields["tool_input"] = tool_input
-    named = fields.get("tool_name")
-    return {**sample_input(event_name, named if isinstance(named, str) else "write_file"), **fields}
+    try:
+        return complete_input(event_name, fields)
+    except InvalidInputError as error:
+        raise click.UsageError(str(error)) from error
 
 
 def _text(given: str) -> str:
@@ -353,7 +348,7 @@ def print_trial(trial: Trial, *, fired: bool) -> None:
         if view != shown:
             shown = view
             print_line(console)
-            _print_block(console, "sent on stdin", _indented(sent_to(result)))
+            _print_block(console, "sent on stdin", indented_json(sent_to(result)))
         print_line(console)
         _print_result(console, result)
     if trial.results:
@@ -398,7 +393,7 @@ def _print_result(console: Console, result: HookExecutionResult) -> None:
 
 def _print_outcome(console: Console, trial: Trial) -> None:
     if trial.output is not None:
-        _print_block(console, "merged", _indented(trial.output.to_dict()))
+        _print_block(console, "merged", indented_json(trial.output.to_dict()))
     found = effects(trial.event_name, trial.output, acts=trial.acts) if trial.output else []
     if trial.blocked:
         # The reason of a hook with `failClosed` begins with the same word.
@@ -425,13 +420,6 @@ def _print_allowed(console: Console, trial: Trial, effect: str) -> None:
     subject = f"{plural(len(failed), 'hook')} {names}"
     words = f", because {subject} failed" if len(failed) == len(trial.results) else f": {effect}, but {subject} failed"
     print_wrapped(console, ("allowed", "yellow bold"), words)
-
-
-def _indented(value: Mapping[str, Any]) -> str:
-    written = write_json(value)
-    with suppress(msgspec.DecodeError):  # half of a surrogate pair: it is shown on one line
-        written = msgspec.json.format(written, indent=2)
-    return decode_text(written)
 
 
 def _print_block(console: Console, title: str, text: str) -> None:

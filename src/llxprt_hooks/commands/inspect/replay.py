@@ -35,7 +35,7 @@ def input_of(event: TimelineEvent) -> tuple[dict[str, Any], bool]:
     name = HookEventName(event.event_name)
     payload = event.payload
     if payload is None:
-        fields = sample_input(name, event.subject or "write_file")
+        fields = sample_input(name, event.subject)
         matched = name.spec.matched_field
         return ({**fields, matched: event.subject} if matched and event.subject else fields), False
     return {field: payload[field] for field in name.spec.fields if field in payload}, True

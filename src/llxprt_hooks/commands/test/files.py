@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import regress
 
 from llxprt_hooks._support.text import closest
-from llxprt_hooks.commands.fire import InvalidInputError, LoadedHooks, foreign_call
-from llxprt_hooks.commands.test.run import DECISIONS, Expectation, HookTest, TestResult, complete_input, is_file_name
+from llxprt_hooks.commands.fire import InvalidInputError, LoadedHooks, complete_input, foreign_call
+from llxprt_hooks.commands.test.run import DECISIONS, Expectation, HookTest, TestResult, is_file_name
 from llxprt_hooks.commands.validate.json_schema import object_schema, schema_header
 from llxprt_hooks.core.protocol.caller import CALL_FIELDS, CALLER_FIELDS
 from llxprt_hooks.core.protocol.inputs import BASE_FIELDS

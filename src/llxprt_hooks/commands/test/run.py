@@ -17,14 +17,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
-from llxprt_hooks.commands.fire import InvalidInputError, LoadedHooks, Trial, sample_input
 from llxprt_hooks.core.engine import session_memory
-from llxprt_hooks.core.protocol.inputs import input_problem
 from llxprt_hooks.settings.levels import FOLDER, Level, is_inside, settings_file, user_folder
 from llxprt_hooks.settings.search import searching
 from llxprt_hooks.settings.trust.status import approved_by_environment
 
 if TYPE_CHECKING:
+    from llxprt_hooks.commands.fire import LoadedHooks, Trial
     from llxprt_hooks.events import HookEventName
     from llxprt_hooks.settings.jsonc import Node
 
@@ -284,21 +283,6 @@ def _session_state(state: Mapping[str, str], session_id: str) -> Iterator[None]:
         for name, text in state.items():
             (folder / name).write_text(text, encoding="utf-8")
         yield
-
-
-def complete_input(event: HookEventName, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the input of an event, with example values for missing fields.
-
-    Raises ``InvalidInputError`` if the fields do not fit the event.
-    """
-    tool = fields.get("tool_name")
-    complete = {**sample_input(event, tool if isinstance(tool, str) else "write_file"), **fields}
-    recorded_for = fields.get("hook_event_name", event.value)
-    if recorded_for != event:
-        raise InvalidInputError(f"the input was recorded for {recorded_for}, not for {event}")
-    if problem := input_problem(event, complete):
-        raise InvalidInputError(problem)
-    return complete
 
 
 def why_no_hook_ran(trial: Trial, name: str | None) -> str:
