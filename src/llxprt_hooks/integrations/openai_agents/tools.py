@@ -33,14 +33,14 @@ _COMPUTER = "computer_use_preview"
 """The name of every ``ComputerTool``."""
 
 Arguments = dict[str, Any]
-Run = Callable[[Arguments | None], Any]
-"""Runs a tool with the arguments that hooks changed, or, given None, with its own."""
+Run = Callable[[list[Arguments] | None], Any]
+"""Runs a tool with the arguments of each part as hooks changed them, or, given None, with its own."""
 
 
 async def call_tool(
     hooks: OpenAIAgentsHooks,
     tool_name: str,
-    arguments: Callable[[], Arguments],
+    parts: Callable[[], list[Arguments]],
     run: Run,
     refuse: Callable[[str], Any] = str,
     *,
@@ -51,35 +51,10 @@ async def call_tool(
 ) -> Any:
     """Run a tool between its hooks. ``refuse`` returns the result of a call that does not run.
 
-    ``made`` returns the tool's result with the content that a hook put in its place. What hooks say about a result that
-    is not a text goes into the next model request.
+    ``parts`` are the arguments of all that the tool does in the call, which is usually one thing. Hooks judge each by
+    itself, and all of them run or none does. ``made`` returns the tool's result with the content that a hook put in its
+    place. What hooks say about a result that is not a text goes into the next model request.
     """
-    return await call_in_parts(
-        hooks,
-        tool_name,
-        lambda: [arguments()],
-        lambda changed: run(None if changed is None else changed[0]),
-        refuse,
-        extends_text=extends_text,
-        made=made,
-        call_id=call_id,
-        prepared=prepared,
-    )
-
-
-async def call_in_parts(
-    hooks: OpenAIAgentsHooks,
-    tool_name: str,
-    parts: Callable[[], list[Arguments]],
-    run: Callable[[list[Arguments] | None], Any],
-    refuse: Callable[[str], Any] = str,
-    *,
-    extends_text: bool = True,
-    made: Callable[[Any], Any] = lambda content: content,
-    call_id: str | None = None,
-    prepared: Prepared | None = None,
-) -> Any:
-    """Run a tool that does several things in one call. Hooks judge each by itself, and all of them run or none does."""
     config, name = hooks.hooks.config, hooks.hook_name(tool_name)
     session = current_session(config)
     refusal = None if session is None else session.restriction.refusal(name)
@@ -114,7 +89,7 @@ async def call_in_parts(
 
 async def _run_between(
     calls: Sequence[ToolCallHalves | Prepared],
-    run: Callable[[list[Arguments] | None], Any],
+    run: Run,
     refuse: Callable[[str], Any],
     made: Callable[[Any], Any],
 ) -> tuple[Any, list[str]]:
@@ -195,13 +170,13 @@ class UnreadableArguments(ValueError):
 async def act(cls: Any, computer: Any, tool_call: Any, original: Any, hooks: OpenAIAgentsHooks) -> Any:
     """Run a batch of actions on a computer. Their result can only be a picture: a refusal follows as a message."""
 
-    def arguments() -> dict[str, Any]:
-        return {"actions": [cls._serialize_action_payload(action) for action in cls._iter_actions(tool_call)]}
+    def shown() -> list[Arguments]:
+        return [{"actions": [cls._serialize_action_payload(action) for action in cls._iter_actions(tool_call)]}]
 
-    def run(changed: dict[str, Any] | None) -> Any:
+    def run(changed: list[Arguments] | None) -> Any:
         if changed is None:
             return original(cls, computer, tool_call)
-        actions = {"actions": changed.get("actions") or [{"type": "screenshot"}], "action": None}
+        actions = {"actions": changed[0].get("actions") or [{"type": "screenshot"}], "action": None}
         return original(cls, computer, tool_call.model_copy(update=actions))
 
     def refuse(reason: str) -> Any:
@@ -209,7 +184,7 @@ async def act(cls: Any, computer: Any, tool_call: Any, original: Any, hooks: Ope
             session.exchange_notes((), (f"The computer did nothing: {reason}",))
         return computer.screenshot()
 
-    return await resolve(await call_tool(hooks, _COMPUTER, arguments, run, refuse, extends_text=False, made=refuse))
+    return await resolve(await call_tool(hooks, _COMPUTER, shown, run, refuse, extends_text=False, made=refuse))
 
 
 def hooked(tool: Tool, hooks: OpenAIAgentsHooks) -> Tool:
@@ -301,14 +276,14 @@ class _Invocation:
         return getattr(self._run, name)
 
     async def __call__(self, context: ToolContext[Any], given: str) -> Any:
-        def run(changed: dict[str, Any] | None) -> Any:
+        def run(changed: list[Arguments] | None) -> Any:
             if changed is None and (isinstance(self._tool, CustomTool) or repeated_key(given) is None):
                 return self._run(context, given)
-            if changed is None:  # a tool that reads the text itself may take the value that hooks have not seen
-                changed = arguments_of(given)
+            # A tool that reads the text itself may take a value that hooks have not seen.
+            final = arguments_of(given) if changed is None else changed[0]
             if not isinstance(self._tool, CustomTool) and json_object(given.strip()) is None:
                 raise UnreadableArguments(f"The arguments of {self._tool.name} are not a JSON object.")
-            context.tool_arguments = _written(self._tool, changed)
+            context.tool_arguments = _written(self._tool, final)
             context._function_tool_arguments = None  # those that were read for the approval policy
             return self._run(context, context.tool_arguments)
 
@@ -318,7 +293,7 @@ class _Invocation:
         return await call_tool(
             self._hooks,
             self._tool.name,
-            lambda: arguments_of(given),
+            lambda: [arguments_of(given)],
             run,
             refuse,
             extends_text=self._schema is None,
@@ -349,7 +324,7 @@ def _hook_shell(tool: ShellTool, hooks: OpenAIAgentsHooks) -> None:
             )
             return executor(dataclasses.replace(request, data=dataclasses.replace(request.data, action=final)))
 
-        return await call_in_parts(hooks, tool.name, commands, run, call_id=request.data.call_id)
+        return await call_tool(hooks, tool.name, commands, run, call_id=request.data.call_id)
 
     tool.executor = execute
 
@@ -360,21 +335,22 @@ def _hook_local_shell(tool: LocalShellTool, hooks: OpenAIAgentsHooks) -> None:
     async def execute(request: Any) -> Any:
         action = request.data.action
 
-        def run(changed: dict[str, Any] | None) -> Any:
+        def run(changed: list[Arguments] | None) -> Any:
             if changed is None:
                 return executor(request)
-            changes = {**changed, "command": shlex.split(str(changed.get("command", "")))}
+            changes = {**changed[0], "command": shlex.split(str(changed[0].get("command", "")))}
             data = request.data.model_copy(update={"action": action.model_copy(update=changes)})
             return executor(dataclasses.replace(request, data=data))
 
-        def shown() -> Arguments:
-            return _given(
+        def shown() -> list[Arguments]:
+            given = _given(
                 command=shlex.join(action.command),
                 working_directory=action.working_directory,
                 timeout_ms=action.timeout_ms,
                 user=action.user,
                 env=action.env or None,
             )
+            return [given]
 
         return await call_tool(hooks, tool.name, shown, run, call_id=request.data.call_id)
 
@@ -399,8 +375,8 @@ class _HookedEditor:
     async def create_file(self, operation: Any) -> Any:
         names = ("type", "path", "diff", "move_to")
 
-        def run(changed: dict[str, Any] | None) -> Any:
-            fields = {} if changed is None else {name: changed.get(name) for name in names}
+        def run(changed: list[Arguments] | None) -> Any:
+            fields = {} if changed is None else {name: changed[0].get(name) for name in names}
             final = dataclasses.replace(operation, **fields)
             return getattr(self._editor, final.type)(final)
 
@@ -412,7 +388,7 @@ class _HookedEditor:
         def made(content: Any) -> ApplyPatchResult:
             return ApplyPatchResult(status="completed", output=str(content))
 
-        return await call_tool(self._hooks, self._tool_name, lambda: shown, run, refuse, made=made)
+        return await call_tool(self._hooks, self._tool_name, lambda: [shown], run, refuse, made=made)
 
     update_file = delete_file = create_file  # the operation says which of them it is
 
