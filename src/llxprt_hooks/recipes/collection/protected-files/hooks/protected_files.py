@@ -10,6 +10,7 @@ length of the call.
 from __future__ import annotations
 
 import collections.abc
+import fnmatch
 import functools
 import itertools
 import json
@@ -68,20 +69,7 @@ PROJECT = os.environ.get("LLXPRT_PROJECT_DIR") or os.getcwd()
 def wild(pattern: str, name: str) -> bool:
     """Whether a pattern matches a name. Linear for each star; [ … ] counts as any character."""
     pattern = re.sub(r"\[(?:\[:\w{1,9}:\]|[^\]]){0,99}\]", "?", pattern)
-    at, index, star, mark = 0, 0, -1, 0
-    while index < len(name):
-        if at < len(pattern) and pattern[at] in (name[index], "?"):
-            at += 1
-            index += 1
-        elif at < len(pattern) and pattern[at] == "*":
-            star, mark = at, index
-            at += 1
-        elif star >= 0:
-            at, mark = star + 1, mark + 1
-            index = mark
-        else:
-            return False
-    return not pattern[at:].strip("*")
+    return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
 
 
 def names(path: str, folder: str) -> collections.abc.Iterator[str]:
