@@ -89,7 +89,7 @@ def start_session(
     _open_journal(config, session, journaled)
     plan = plan_for(config, HookEventName.SESSION_START, source)
     if plan is not None and plan.acts:
-        session.start = loops.submit(_fired(plan, source))
+        session.conversation.start = loops.submit(_fired(plan, source))
     else:
         observe_detached(config, HookEventName.SESSION_START, source=source)
 
@@ -102,13 +102,13 @@ async def session_started(config: CallerConfig, session: Session, source: str = 
         start_session(config, session, source)
         return
     decision = await _fired(plan, source)
-    session.start = Future()
-    session.start.set_result(decision)
+    session.conversation.start = Future()
+    session.conversation.start.set_result(decision)
 
 
 def _open_journal(config: CallerConfig, session: Session, journaled: bool = False) -> None:
     if session.journal is None and (journaled or not session.transcript_path):
-        session.journal = open_journal(config, session.session_id)
+        session.conversation.journal = open_journal(config, session.session_id)
 
 
 async def _fired(plan: ExecutionPlan, source: str) -> AggregatedHookResult:
@@ -219,11 +219,11 @@ async def _decided(
 
 async def _start_context(session: Session | None) -> str | None:
     """Return what SessionStart hooks add to the first prompt of a session, once."""
-    start = None if session is None else session.start
+    start = None if session is None else session.conversation.start
     if session is None or start is None:
         return None
     decision = await loops.on_asyncio(_result_of(start))
-    session.start = None
+    session.conversation.start = None
     output: DefaultHookOutput | None = decision.acting
     return None if output is None else output.get_additional_context()
 

@@ -102,7 +102,7 @@ class Session:
         """How many turns in a row hooks have made the agent continue."""
         self._config = config
         self._agent: Hashable = None
-        self._conversation = _Conversation()
+        self.conversation = Conversation()
         self._notes = _Notes()
         self._stop = _Stop()
 
@@ -114,25 +114,12 @@ class Session:
     @property
     def approved(self) -> set[str]:
         """The calls that a person has approved for the whole session, by digest."""
-        return self._conversation.approved
+        return self.conversation.approved
 
     @property
     def journal(self) -> Journal | None:
         """Where the conversation is written for hooks of another dialect; None if none of them reads it."""
-        return self._conversation.journal
-
-    @journal.setter
-    def journal(self, journal: Journal | None) -> None:
-        self._conversation.journal = journal
-
-    @property
-    def start(self) -> Future[AggregatedHookResult] | None:
-        """The SessionStart hooks that act; what they add goes to the model with the first prompt."""
-        return self._conversation.start
-
-    @start.setter
-    def start(self, start: Future[AggregatedHookResult] | None) -> None:
-        self._conversation.start = start
+        return self.conversation.journal
 
     @property
     def stop_reason(self) -> str | None:
@@ -187,7 +174,7 @@ class Session:
     def separate_run(self) -> Session:
         """Return a run that shares only what a person approved, and what waits for the first prompt."""
         run = Session(self._config, self.session_id, self.transcript_path, self.metadata)
-        run._conversation, run.asked = self._conversation, self.asked
+        run.conversation, run.asked = self.conversation, self.asked
         return run
 
     def part_of(self, agent: Hashable) -> Session:
@@ -232,12 +219,13 @@ class Session:
             _current.set(entered.outer)
 
 
-class _Conversation:
+class Conversation:
     """What all runs of a conversation share."""
 
     def __init__(self) -> None:
         self.approved: set[str] = set()
         self.start: Future[AggregatedHookResult] | None = None
+        """The SessionStart hooks that act; what they add goes to the model with the first prompt."""
         self.journal: Journal | None = None
 
 
