@@ -45,13 +45,11 @@ BLOCKED_ACTIONS = {
     "docker podman buildah nerdctl": "push login manifest trust swarm stack service context",
     "dotnet nuget cf oras crane regctl ctr": "push copy append tag auth",
     "helm helmfile": "push install upgrade uninstall rollback delete sync apply destroy registry",
-    "kubectl oc k3s microk8s": "apply create delete replace patch scale rollout exec drain set run edit label "
-    "annotate cp "
-    "port-forward attach expose autoscale cordon uncordon taint debug proxy login",
+    "kubectl oc k3s microk8s": "apply create delete replace patch scale rollout exec drain set run edit label annotate "
+    "cp port-forward attach expose autoscale cordon uncordon taint debug proxy login",
     "terraform tofu terragrunt": "apply destroy import taint untaint login state force-unlock run-all push",
     "pulumi": "up destroy import update refresh login stack state cancel",
-    "firebase serverless sls cdk sam eb amplify copilot sst chalice zappa skaffold up": "deploy destroy remove "
-    "publish "
+    "firebase serverless sls cdk sam eb amplify copilot sst chalice zappa skaffold up": "deploy destroy remove publish "
     "bootstrap run release delete hosting:channel:deploy",
     "ng hexo jekyll mkdocs gh-pages mike surge": "deploy gh-deploy",
     "twine glab ansible ansible-playbook goreleaser semantic-release np skopeo cosign argocd flux hub "
@@ -59,13 +57,10 @@ BLOCKED_ACTIONS = {
     "ansible-pull puppet chef knife salt fab cap nomad consul vault op doppler packer waypoint dagger-cloud "
     "standard-version": "",
     "aws gcloud az vercel netlify fly flyctl heroku wrangler gsutil s3cmd rclone doctl railway supabase eksctl "
-    "linode-cli "
-    "hcloud oci ibmcloud render aliyun azcopy mc b2 s5cmd bq gitlab-runner circleci travis": "",
-    "ssh scp sftp rsync ftp lftp nc ncat netcat socat telnet mail sendmail mutt swaks sudo su doas mailx msmtp "
-    "rsh rlogin "
-    "mosh autossh sshpass ssh-copy-id ngrok cloudflared tailscale ssh-keygen ssh-add croc wormhole tftp "
-    "smbclient pkexec "
-    "runuser nsenter": "",
+    "linode-cli hcloud oci ibmcloud render aliyun azcopy mc b2 s5cmd bq gitlab-runner circleci travis": "",
+    "ssh scp sftp rsync ftp lftp nc ncat netcat socat telnet mail sendmail mutt swaks sudo su doas mailx msmtp rsh "
+    "rlogin mosh autossh sshpass ssh-copy-id ngrok cloudflared tailscale ssh-keygen ssh-add croc wormhole tftp "
+    "smbclient pkexec runuser nsenter": "",
 }
 LEAVES_THE_MACHINE = {
     program: set(actions.split()) for programs, actions in BLOCKED_ACTIONS.items() for program in programs.split()
