@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,9 +65,9 @@ class RecipeTrial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A command that shows or removes the files the hooks created."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    name: str
+class _Card(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What ``recipe.json`` says."""
+
     summary: str
     """What it does, in a sentence."""
     when: str
@@ -77,6 +76,12 @@ class Recipe:
     """Programs that must be installed."""
     event: str
     """The event that the sample is for."""
+    trial: RecipeTrial | None = msgspec.field(name="try", default=None)
+    """None for the first hook, which has a tutorial."""
+
+
+class Recipe(_Card, frozen=True, kw_only=True):
+    name: str
     hooks: Mapping[str, Sequence[Mapping[str, Any]]]
     """Event name to hook groups, as in a settings file."""
     profile: str
@@ -87,8 +92,6 @@ class Recipe:
     """The event's own fields as JSON, chosen so that the recipe acts on them."""
     tests: str
     """Tests of its hooks, in a list."""
-    trial: RecipeTrial | None
-    """None for the first hook, which has a tutorial."""
     description: str
     """Markdown."""
 
@@ -120,14 +123,6 @@ def find_recipe(name: str) -> Recipe:
         tests=(folder / "hooktest.json").read_text("utf-8"),
         description=(folder / "README.md").read_text("utf-8"),
     )
-
-
-class _Card(msgspec.Struct, forbid_unknown_fields=True):
-    summary: str
-    when: str
-    needs: tuple[str, ...]
-    event: str
-    trial: RecipeTrial | None = msgspec.field(name="try", default=None)
 
 
 class _Settings(msgspec.Struct, forbid_unknown_fields=True):

@@ -12,10 +12,12 @@ import os
 import shlex
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import structs
 
 from llxprt_hooks.commands.validate import settings_schema
 from llxprt_hooks.events import HookEventName
@@ -202,7 +204,7 @@ def _with_scripts_in(recipe: Recipe, folder: Path) -> Recipe:
         event: [{**group, "hooks": [moved(hook) for hook in group["hooks"]]} for group in groups]
         for event, groups in recipe.hooks.items()
     }
-    return replace(recipe, hooks=hooks)
+    return structs.replace(recipe, hooks=hooks)
 
 
 def _disabled(document: Document | None, root: Path, recipes: Sequence[Recipe]) -> tuple[str, ...]:
