@@ -21,9 +21,9 @@ from llxprt_hooks.agent.transcript import Transcript
 from llxprt_hooks.agent.ui import UserInterface, WarningEvent
 from llxprt_hooks.commands.list import loaded_settings
 from llxprt_hooks.config import Config
-from llxprt_hooks.core.calls.lifecycle import observe
+from llxprt_hooks.core.calls.lifecycle import fire_notification_hook
 from llxprt_hooks.core.engine.observer import HookObserver, Observers
-from llxprt_hooks.events import HookEventName, NotificationType
+from llxprt_hooks.events import NotificationType
 from llxprt_hooks.fleet.audit.log import HookLog
 from llxprt_hooks.hooks import Hooks
 from llxprt_hooks.integrations.approvers import ask_in_inspector
@@ -121,10 +121,5 @@ def _hooks_that_run_the_project(config: Config) -> Iterator[str]:
 def _announce_approval(hooks: Hooks, request: Request) -> None:
     """Fire Notification hooks: a call needs approval."""
     tool = request.tool
-    observe(
-        hooks.config,
-        HookEventName.NOTIFICATION,
-        notification_type=NotificationType.TOOL_PERMISSION,
-        message=f"{tool.name} needs approval",
-        details={"tool_name": tool.name, "tool_input": dict(request.arguments)},
-    )
+    details = {"tool_name": tool.name, "tool_input": dict(request.arguments)}
+    fire_notification_hook(hooks.config, NotificationType.TOOL_PERMISSION, f"{tool.name} needs approval", details)
