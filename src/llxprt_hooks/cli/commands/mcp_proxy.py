@@ -212,16 +212,13 @@ def _expanded(headers: tuple[str, ...]) -> dict[str, str]:
 def _check_upstream(url: str, *, allow_insecure: bool) -> None:
     try:
         parts = urlsplit(url)
-        scheme, host, is_valid = (
-            parts.scheme,
-            parts.hostname or "",
-            parts.port != 0 and url.isprintable() and " " not in url,
-        )
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_insecure = parts.scheme == "http" and not is_loopback(parts.hostname or "")
     except ValueError:
-        scheme, host, is_valid = "", "", False
-    if scheme not in ("http", "https") or not host or not is_valid:
+        is_valid = is_insecure = False
+    if not is_valid or not url.isprintable() or " " in url:
         raise click.UsageError(f"--upstream must be an http or https URL, found {url!r}")
-    if scheme == "http" and not is_loopback(host) and not allow_insecure:
+    if is_insecure and not allow_insecure:
         raise click.UsageError(
             f"{url} is not encrypted, so others can read and change what the server and its clients send. "
             "Use https, or pass --allow-insecure"
