@@ -116,17 +116,12 @@ def hints_on(result: HookExecutionResult) -> list[str]:
     name, error = one_line(result.hook_config.identity), str(result.error or "")
     if result.hook_config.foreign is not None:  # the others are about answers in our own language
         return [f"{name}: {hint}"] if (hint := program_not_found(result)) else []
-    hints = dict.fromkeys(hint for find in _ALL for hint in find(result))
-    return [f"{name}: {hint}" for hint in hints if hint not in error]
+    hints = (result.hint, *(hint for find in _ALL for hint in find(result)))
+    return [f"{name}: {hint}" for hint in dict.fromkeys(hints) if hint and hint not in error]
 
 
 def _logged(result: HookExecutionResult) -> Hints:
     return (sentence for hint in (fields_not_read, ask_asks_nobody, program_not_found) if (sentence := hint(result)))
-
-
-def _from_protocol(result: HookExecutionResult) -> Hints:
-    if result.hint:
-        yield result.hint
 
 
 def _json_lost_to_exit_code(result: HookExecutionResult) -> Hints:
@@ -256,7 +251,6 @@ def _awaited_answer(result: HookExecutionResult) -> DefaultHookOutput | None:
 
 
 _ALL: Sequence[Callable[[HookExecutionResult], Hints]] = (
-    _from_protocol,
     _json_lost_to_exit_code,
     _text_around_json,
     _exit_1_for_2,
