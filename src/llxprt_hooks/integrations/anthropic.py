@@ -28,7 +28,7 @@ from llxprt_hooks.core import loops
 from llxprt_hooks.core.engine.session import StopRequested
 from llxprt_hooks.integrations.base import from_extra, log
 from llxprt_hooks.integrations.client import ClientHooks, Functions, MakeCall, ToolCall, content_of
-from llxprt_hooks.integrations.http_call import Exchange, body_stream, without_body_headers
+from llxprt_hooks.integrations.http_call import Exchange, body_chunks, body_stream, without_body_headers
 from llxprt_hooks.integrations.http_transport import is_hooked
 from llxprt_hooks.model.access import field
 
@@ -235,17 +235,8 @@ class _MiddlewareExchange(Exchange[Any]):
     def replay(self, response: Any) -> Any:
         return response  # its bytes stay in it
 
-    async def chunks(self, response: Any) -> AsyncGenerator[bytes, None]:
-        http_response = response.http_response
-        try:
-            if self._kind is APIResponse:
-                for chunk in http_response.iter_bytes():
-                    yield chunk
-            else:
-                async for chunk in http_response.aiter_bytes():
-                    yield chunk
-        finally:
-            await resolve(http_response.close() if self._kind is APIResponse else http_response.aclose())
+    def chunks(self, response: Any) -> AsyncGenerator[bytes, None]:
+        return body_chunks(response.http_response, is_async=self._kind is not APIResponse)
 
     def streamed(self, chunks: AsyncGenerator[bytes, None], replaced: Any) -> Any:
         stream = body_stream(httpx2, chunks, is_async=self._kind is not APIResponse)

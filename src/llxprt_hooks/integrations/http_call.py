@@ -225,6 +225,19 @@ def body_stream(library: Any, chunks: AsyncGenerator[bytes, None], *, is_async: 
     return type("ReleasedStream", (library.SyncByteStream,), methods)()
 
 
+async def body_chunks(response: Any, *, is_async: bool) -> AsyncGenerator[bytes, None]:
+    """Read the body of a response of one of these libraries piece by piece, decompressed, and close it."""
+    try:
+        if is_async:
+            async for chunk in response.aiter_bytes():
+                yield chunk
+        else:
+            for chunk in response.iter_bytes():
+                yield chunk
+    finally:
+        await resolve(response.aclose() if is_async else response.close())
+
+
 class TransportExchange(Exchange[Any]):
     """A request that is sent by a method of a transport, synchronous or not. What is not, never waits."""
 
@@ -248,17 +261,9 @@ class TransportExchange(Exchange[Any]):
             await resolve(response.aclose() if self._is_async else response.close())
         return self._decoded(response)
 
-    async def chunks(self, response: Any) -> AsyncGenerator[bytes, None]:
+    def chunks(self, response: Any) -> AsyncGenerator[bytes, None]:
         readable = self._library.Response(response.status_code, headers=response.headers, stream=response.stream)
-        try:
-            if self._is_async:
-                async for chunk in readable.aiter_bytes():
-                    yield chunk
-            else:
-                for chunk in readable.iter_bytes():
-                    yield chunk
-        finally:
-            await resolve(response.aclose() if self._is_async else response.close())
+        return body_chunks(readable, is_async=self._is_async)
 
     def streamed(self, chunks: AsyncGenerator[bytes, None], replaced: Any) -> Any:
         stream = body_stream(self._library, chunks, is_async=self._is_async)
