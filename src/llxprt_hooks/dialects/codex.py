@@ -20,7 +20,6 @@ from llxprt_hooks.dialects.product import (
     Handler,
     Product,
     command_of,
-    is_subagent,
     user_files,
     written_hooks,
 )
@@ -88,7 +87,7 @@ class Codex(Product):
     events: ClassVar[Mapping[str, Event]] = {
         "PreToolUse": Event(HookEventName.BEFORE_TOOL),
         "PostToolUse": Event(HookEventName.AFTER_TOOL),
-        "SubagentStop": Event(HookEventName.AFTER_TOOL, is_subagent, tool=SUBAGENT, by_name=False),
+        "SubagentStop": Event(HookEventName.AFTER_TOOL, SUBAGENT.__eq__, tool=SUBAGENT, by_name=False),
         "UserPromptSubmit": Event(HookEventName.BEFORE_AGENT),
         "Stop": Event(HookEventName.AFTER_AGENT),
         "SessionStart": Event(HookEventName.SESSION_START),

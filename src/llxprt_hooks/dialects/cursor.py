@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from llxprt_hooks._support.json_codec import decode_text
-from llxprt_hooks.dialects.product import NO_COMMAND, Event, Handler, Product, command_of, is_subagent, user_files
+from llxprt_hooks.dialects.product import NO_COMMAND, Event, Handler, Product, command_of, user_files
 from llxprt_hooks.dialects.replies import BLOCK, BLOCKED, Reply, code_words, json_object, text_field, unfinished
 from llxprt_hooks.dialects.tools import SHELL, SUBAGENT, WRITE, WRITERS, Tool, ToolTable
 from llxprt_hooks.events import HookEventName
@@ -45,16 +45,8 @@ _CAN_BLOCK: Final = (*_PERMISSION, "beforeSubmitPrompt")
 _OBSERVING: Final = ("afterAgentResponse", "afterShellExecution", "afterMCPExecution", "afterFileEdit", "sessionEnd")
 
 
-def _is_shell(tool_name: str) -> bool:
-    return tool_name == SHELL
-
-
 def _is_mcp(tool_name: str) -> bool:
     return tool_name.startswith(MCP_PREFIX)
-
-
-def _is_read(tool_name: str) -> bool:
-    return tool_name == _READ
 
 
 def _own_name(tool_name: str) -> str:
@@ -72,16 +64,16 @@ class Cursor(Product):
     title = f"Cursor {_VERSION}"
     events: ClassVar[Mapping[str, Event]] = {
         "preToolUse": Event(HookEventName.BEFORE_TOOL),
-        "beforeShellExecution": Event(HookEventName.BEFORE_TOOL, _is_shell, tool=SHELL, by_name=False),
+        "beforeShellExecution": Event(HookEventName.BEFORE_TOOL, SHELL.__eq__, tool=SHELL, by_name=False),
         "beforeMCPExecution": Event(HookEventName.BEFORE_TOOL, _is_mcp, tool=_MCP_SAMPLE),
-        "beforeReadFile": Event(HookEventName.BEFORE_TOOL, _is_read, tool=_READ),
-        "subagentStart": Event(HookEventName.BEFORE_TOOL, is_subagent, tool=SUBAGENT, by_name=False),
+        "beforeReadFile": Event(HookEventName.BEFORE_TOOL, _READ.__eq__, tool=_READ),
+        "subagentStart": Event(HookEventName.BEFORE_TOOL, SUBAGENT.__eq__, tool=SUBAGENT, by_name=False),
         "postToolUse": Event(HookEventName.AFTER_TOOL, failed=False),
         "postToolUseFailure": Event(HookEventName.AFTER_TOOL, failed=True),
-        "afterShellExecution": Event(HookEventName.AFTER_TOOL, _is_shell, tool=SHELL, by_name=False),
+        "afterShellExecution": Event(HookEventName.AFTER_TOOL, SHELL.__eq__, tool=SHELL, by_name=False),
         "afterMCPExecution": Event(HookEventName.AFTER_TOOL, _is_mcp, failed=False, tool=_MCP_SAMPLE),
         "afterFileEdit": Event(HookEventName.AFTER_TOOL, WRITERS.__contains__, failed=False, tool=WRITE),
-        "subagentStop": Event(HookEventName.AFTER_TOOL, is_subagent, tool=SUBAGENT, by_name=False),
+        "subagentStop": Event(HookEventName.AFTER_TOOL, SUBAGENT.__eq__, tool=SUBAGENT, by_name=False),
         "beforeSubmitPrompt": Event(HookEventName.BEFORE_AGENT),
         "stop": Event(HookEventName.AFTER_AGENT),
         "afterAgentResponse": Event(HookEventName.AFTER_AGENT),

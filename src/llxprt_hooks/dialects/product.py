@@ -18,7 +18,7 @@ from msgspec import structs
 from llxprt_hooks._support.json_codec import decode_text
 from llxprt_hooks._support.text import closest
 from llxprt_hooks.dialects.replies import BLOCK, BLOCKED, Reply
-from llxprt_hooks.dialects.tools import SUBAGENT, Shown, UnusableChangeError, failure_of, text_of
+from llxprt_hooks.dialects.tools import Shown, UnusableChangeError, failure_of, text_of
 from llxprt_hooks.settings.definitions import (
     MAX_UNKNOWN,
     HookConfig,
@@ -59,10 +59,6 @@ _FAILED: Final = {"llmContent": "it failed", "returnDisplay": "", "metadata": {}
 
 def any_tool(tool_name: str) -> bool:
     return True
-
-
-def is_subagent(tool_name: str) -> bool:
-    return tool_name == SUBAGENT
 
 
 class Event(NamedTuple):
