@@ -62,31 +62,23 @@ _CLAUDE_NAMES: Final[Mapping[str, str]] = {
     "task": "Agent",
 }
 """Its tools as events in the other spelling call them; ``Task`` is accepted, too."""
-_PASCAL: Final[Mapping[str, str]] = {
-    "preToolUse": "PreToolUse",
-    "postToolUse": "PostToolUse",
-    "postToolUseFailure": "PostToolUseFailure",
-    "subagentStop": "SubagentStop",
-    "userPromptSubmitted": "UserPromptSubmit",
-    "agentStop": "Stop",
-    "sessionStart": "SessionStart",
-    "sessionEnd": "SessionEnd",
-    "preCompact": "PreCompact",
-    "notification": "Notification",
+_EVENTS: Final[Mapping[str, tuple[str, Event]]] = {
+    "preToolUse": ("PreToolUse", Event(HookEventName.BEFORE_TOOL)),
+    "postToolUse": ("PostToolUse", Event(HookEventName.AFTER_TOOL, failed=False)),
+    "postToolUseFailure": ("PostToolUseFailure", Event(HookEventName.AFTER_TOOL, failed=True)),
+    "subagentStop": (
+        "SubagentStop",
+        Event(HookEventName.AFTER_TOOL, SUBAGENT.__eq__, tool=SUBAGENT, by_name=False),
+    ),
+    "userPromptSubmitted": ("UserPromptSubmit", Event(HookEventName.BEFORE_AGENT)),
+    "agentStop": ("Stop", Event(HookEventName.AFTER_AGENT)),
+    "sessionStart": ("SessionStart", Event(HookEventName.SESSION_START)),
+    "sessionEnd": ("SessionEnd", Event(HookEventName.SESSION_END)),
+    "preCompact": ("PreCompact", Event(HookEventName.PRE_COMPRESS)),
+    "notification": ("Notification", Event(HookEventName.NOTIFICATION)),
 }
-_CAMEL: Final = {pascal: camel for camel, pascal in _PASCAL.items()}
-_ROWS: Final[Mapping[str, Event]] = {
-    "preToolUse": Event(HookEventName.BEFORE_TOOL),
-    "postToolUse": Event(HookEventName.AFTER_TOOL, failed=False),
-    "postToolUseFailure": Event(HookEventName.AFTER_TOOL, failed=True),
-    "subagentStop": Event(HookEventName.AFTER_TOOL, SUBAGENT.__eq__, tool=SUBAGENT, by_name=False),
-    "userPromptSubmitted": Event(HookEventName.BEFORE_AGENT),
-    "agentStop": Event(HookEventName.AFTER_AGENT),
-    "sessionStart": Event(HookEventName.SESSION_START),
-    "sessionEnd": Event(HookEventName.SESSION_END),
-    "preCompact": Event(HookEventName.PRE_COMPRESS),
-    "notification": Event(HookEventName.NOTIFICATION),
-}
+"""Each with its other spelling."""
+_CAMEL: Final = {pascal: camel for camel, (pascal, _) in _EVENTS.items()}
 _SILENT: Final = ("userPromptSubmitted", "sessionEnd", "preCompact", "notification")
 """Events at which no output has an effect."""
 
@@ -97,7 +89,10 @@ class Copilot(Product):
     name = "copilot"
     title = "GitHub Copilot CLI 1.0"
     folders = (_HOOKS_FOLDER,)
-    events: ClassVar[Mapping[str, Event]] = {**_ROWS, **{_PASCAL[name]: row for name, row in _ROWS.items()}}
+    events: ClassVar[Mapping[str, Event]] = {
+        **{camel: event for camel, (_, event) in _EVENTS.items()},
+        **dict(_EVENTS.values()),
+    }
     words: ClassVar[Mapping[HookEventName, Mapping[str, str]]] = {
         HookEventName.SESSION_START: {"clear": "new", "compress": "resume"},
         HookEventName.SESSION_END: {
