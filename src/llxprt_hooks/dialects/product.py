@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from llxprt_hooks.settings.definitions import (
     ProblemReader,
     read_hook,
 )
-from llxprt_hooks.settings.foreign import DialectFile, NativeCall, ReadFile
+from llxprt_hooks.settings.foreign import Dialect, DialectFile, NativeCall, ReadFile
 from llxprt_hooks.settings.hook_entries import (
     DISCARDED,
     HookGroup,
@@ -268,7 +268,7 @@ def _agent_type(hook_input: Mapping[str, Any]) -> str:
     return str(kind or "general-purpose")
 
 
-class Product(ABC):
+class Product(Dialect):
     """The dialect of another agent."""
 
     name: ClassVar[str]
@@ -300,12 +300,6 @@ class Product(ABC):
     group_keys: ClassVar[Sequence[str]] = ()
     hook_keys: ClassVar[Sequence[str]] = ()
     """The keys that are read. One that resembles them is probably misspelled; it ignores all others, and so do we."""
-
-    @abstractmethod
-    def files(self, project: Path) -> Sequence[DialectFile]: ...
-
-    @abstractmethod
-    def plugin(self, folder: Path) -> DialectFile: ...
 
     @abstractmethod
     def handler(self, event: str, hook: Mapping[str, Any], reader: Reader) -> Handler | str:
