@@ -14,7 +14,7 @@ from llxprt_hooks.settings.problem import Problem, first_problems
 from llxprt_hooks.settings.shape import ArrayOf, Field, Misfit, Mistake, Scalar, Shape, misfits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from llxprt_hooks.settings.document import Document
 
@@ -176,7 +176,7 @@ class HookFields:
 def read_hook_fields(document: Document) -> HookFields:
     reader = FieldReader(document, SETTINGS)
     return HookFields(
-        enabled=_switch(reader),
+        enabled=switched_by(reader.value(*path) for path in ENABLING_KEYS),
         hooks=WrittenHooks(document, reader.events()),
         disabled=tuple(name for path in DISABLED_LISTS for name in reader.value(*path) or ()),
         tools=tuple(reader.value("hooksConfig", "tools") or ()),
@@ -251,10 +251,11 @@ class FieldReader:
 _DISCARDED: Final = f"which is {DISCARDED}"
 
 
-def _switch(reader: FieldReader) -> bool | None:
-    canonical, *aliases = (reader.value(*path) for path in ENABLING_KEYS)
+def switched_by(values: Iterable[object]) -> bool | None:
+    """Whether settings turn hooks on, from the values of ``ENABLING_KEYS``; None if they do not say."""
+    canonical, *aliases = (value if isinstance(value, bool) else None for value in values)
     if canonical is not None:
-        return bool(canonical)
+        return canonical
     given = [alias for alias in aliases if alias is not None]
     return all(given) if given else None
 

@@ -12,7 +12,7 @@ from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.definitions import read_hook
 from llxprt_hooks.settings.foreign import DIALECTS
 from llxprt_hooks.settings.hook_entries import HookEntry, hook_entries
-from llxprt_hooks.settings.hook_fields import DISABLED_LISTS, ENABLING_KEYS, FULL
+from llxprt_hooks.settings.hook_fields import DISABLED_LISTS, ENABLING_KEYS, FULL, switched_by
 from llxprt_hooks.settings.schema import OBSERVE, settings_executor
 
 BLOCKING_EVENTS: Final = tuple(event for event in HookEventName if event.spec.can_block)
@@ -29,11 +29,7 @@ UNKNOWN_GUARDS: Final[Mapping[str, Any]] = {
 
 def switch_of(statement: Mapping[str, Any]) -> bool | None:
     """Return whether settings turn hooks on; None if they do not say."""
-    canonical, *aliases = (_at(statement, path) for path in ENABLING_KEYS)
-    if isinstance(canonical, bool):
-        return canonical
-    given = [alias for alias in aliases if isinstance(alias, bool)]
-    return all(given) if given else None
+    return switched_by(_at(statement, path) for path in ENABLING_KEYS)
 
 
 def acts(statement: Mapping[str, Any]) -> bool:
