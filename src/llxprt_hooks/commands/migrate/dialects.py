@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from llxprt_hooks.events import HookEventName, PreCompressTrigger, SessionEndReason, SessionStartSource
+from llxprt_hooks.dialects.claude import Claude
+from llxprt_hooks.events import HookEventName
 from llxprt_hooks.settings.other_agents import CLAUDE_EVENTS
 
 NO_SUCH_EVENT: Final = "There is no such event here."
@@ -53,6 +54,17 @@ _CLAUDE_ADVICE: Final[Mapping[str, str]] = {
     "PostCompact": "SessionStart with the source `compress` fires afterwards.",
     "Setup": "SessionStart fires when a session begins.",
 }
+
+
+def _claude_values(event: HookEventName) -> dict[str, tuple[str, ...]]:
+    """The values of Claude Code that an event may match, each with ours."""
+    values: dict[str, tuple[str, ...]] = {}
+    for ours in event.spec.matched_values:
+        theirs = Claude.words.get(event, {}).get(ours, ours)
+        values[theirs] = (*values.get(theirs, ()), ours)
+    return values
+
+
 _SAME_NAME: Final = (HookEventName.SESSION_START, HookEventName.SESSION_END, HookEventName.NOTIFICATION)
 
 CLAUDE: Final = Dialect(
@@ -66,27 +78,10 @@ CLAUDE: Final = Dialect(
     advice=_CLAUDE_ADVICE,
     milliseconds=1000,
     values={
-        HookEventName.SESSION_START: {
-            "startup": (SessionStartSource.STARTUP,),
-            "resume": (SessionStartSource.RESUME,),
-            "clear": (SessionStartSource.CLEAR,),
-            "compact": (SessionStartSource.COMPRESS,),
-        },
-        HookEventName.SESSION_END: {
-            "clear": (SessionEndReason.CLEAR,),
-            "logout": (SessionEndReason.LOGOUT,),
-            "prompt_input_exit": (SessionEndReason.PROMPT_INPUT_EXIT,),
-            "other": (SessionEndReason.EXIT, SessionEndReason.OTHER),
-        },
-        HookEventName.PRE_COMPRESS: {
-            "manual": (PreCompressTrigger.MANUAL,),
-            "auto": (PreCompressTrigger.AUTO,),
-        },
+        **{event: _claude_values(event) for event in (*_SAME_NAME, HookEventName.PRE_COMPRESS)},
         HookEventName.NOTIFICATION: {
-            "permission_prompt": ("ToolPermission",),
-            "idle_prompt": (),
-            "auth_success": (),
-            "elicitation_dialog": (),
+            **_claude_values(HookEventName.NOTIFICATION),
+            **dict.fromkeys(("idle_prompt", "auth_success", "elicitation_dialog"), ()),
         },
     },
     differences={
