@@ -29,6 +29,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks.config import Config
 from llxprt_hooks.core.engine.observer import HookObserver
 from llxprt_hooks.events import HookEventName
@@ -443,7 +444,7 @@ def prove(
         try:
             answer = agent(scene)
             if inspect.isawaitable(answer):
-                runner.run(_awaited(answer))
+                runner.run(resolve(answer))
         except Exception as error:
             if scene.passed is None:
                 raise
@@ -457,7 +458,3 @@ def prove(
     if unproven := [str(each) for each in verdicts if each.outcome in (Outcome.LEAK, Outcome.UNKNOWN)]:
         raise AssertionError("; ".join(chain(["not every tool call is guarded"], unproven)))
     return verdicts
-
-
-async def _awaited(answer: Any) -> Any:
-    return await answer
