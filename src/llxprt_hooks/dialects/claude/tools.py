@@ -150,12 +150,8 @@ def _read(arguments: Fields, text: str, duration_ms: int) -> Any:
     return {"type": "text", "file": {"filePath": arguments.get("file_path", ""), "content": text, **lines}}
 
 
-def _names(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
 def _glob(arguments: Fields, text: str, duration_ms: int) -> Any:
-    names = _names(text)
+    names = [line.strip() for line in text.splitlines() if line.strip()]
     return {"filenames": names, "durationMs": duration_ms, "numFiles": len(names), "truncated": False}
 
 
