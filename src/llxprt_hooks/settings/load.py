@@ -331,14 +331,14 @@ def _merge(
     managed = [source for source in sources if source.managed]
     others = [source for source in sources if not source.managed]
     managed_only = any(each.managed and fields.managed_only for each, fields in read)
-    others_enabled = merge_switches(fields.enabled for _, fields in effective) and not managed_only
+    others_enabled = first_given((fields.enabled for _, fields in effective), False) and not managed_only
     disabled = merge_lists(fields.disabled for _, fields in effective)
     other_sets = (*(_hook_set(source, trust) for source in others), *map(extension_hook_set, extensions))
     forgotten = None
     if not managed_only and all(fields.enabled is None for _, fields in effective):
         applying, elsewhere = (each for each, _ in effective), any(fields.enabled for _, fields in read)
         forgotten = never_enabled(other_sets, disabled, applying, enabled_elsewhere=elsewhere)
-    own_profile = profile or _first((fields.profile for fields in by_rank), STANDARD)
+    own_profile = profile or first_given((fields.profile for fields in by_rank), STANDARD)
     switches = [fields.enabled for _, fields in effective]
     held_back = () if managed_only else _held_back(trust, switches, full=own_profile == FULL)
     skipped: tuple[HookSet, ...] = ()
@@ -347,16 +347,16 @@ def _merge(
         skipped, others, extensions = other_sets, [], ()
     return Settings(
         enabled=others_enabled or bool(managed) or bool(held_back) or speak,
-        enabled_if_approved=merge_switches(fields.enabled for _, fields in read) or bool(managed) or bool(foreign),
+        enabled_if_approved=bool(managed or foreign) or first_given((fields.enabled for _, fields in read), False),
         managed_only=managed_only,
         sources=(*managed, *others),
         disabled=disabled,
         disabled_if_approved=merge_lists(fields.disabled for _, fields in read),
         tools=merge_lists(fields.tools for _, fields in effective),
-        warm_hooks=_first((fields.warm for _, fields in effective), None),
-        log=merge_switches(fields.log for _, fields in effective),
+        warm_hooks=first_given((fields.warm for _, fields in effective), None),
+        log=first_given((fields.log for _, fields in effective), False),
         profile=own_profile,
-        max_continuations=_first((fields.max_continuations for fields in by_rank), DEFAULT_MAX_CONTINUATIONS),
+        max_continuations=first_given((fields.max_continuations for fields in by_rank), DEFAULT_MAX_CONTINUATIONS),
         audit=_audit(fields for _, fields in reversed(effective)),
         environment=_environment(fields for _, fields in effective),
         managed_environment=_environment(fields for each, fields in effective if each.managed),
@@ -396,7 +396,7 @@ def _held_back(trust: TrustStatus, switches: Sequence[bool | None], *, full: boo
     guards: dict[str, list[Any]] = {}
     full = full or any(map(acts, trust.held_back))
     for statement in trust.held_back:
-        on = merge_switches((switch_of(statement), *switches))
+        on = first_given((switch_of(statement), *switches), False)
         for event, groups in guards_of(statement, full=full).items() if on else ():
             known = guards.setdefault(event, [])
             known += [group for group in groups if group not in known]
@@ -504,12 +504,8 @@ def merge_hooks(levels: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return merged
 
 
-def merge_switches(switches: Iterable[bool | None], default: bool = False) -> bool:
-    """Return whether something, by default the hooks, is on; the default if no level sets it."""
-    return _first(switches, default)
-
-
-def _first(values: Iterable[T | None], default: T) -> T:
+def first_given(values: Iterable[T | None], default: T) -> T:
+    """Return the value of the first level that sets it; the default if none does."""
     return next((value for value in values if value is not None), default)
 
 

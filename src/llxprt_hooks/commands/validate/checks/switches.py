@@ -18,7 +18,7 @@ from llxprt_hooks.settings.extensions import MANIFESTS
 from llxprt_hooks.settings.foreign import DIALECTS
 from llxprt_hooks.settings.hook_fields import ENABLING_KEYS, read_hook_fields
 from llxprt_hooks.settings.levels import FILE_NAME, FOLDER, unused_user_files
-from llxprt_hooks.settings.load import merge_switches, why_not_managed
+from llxprt_hooks.settings.load import first_given, why_not_managed
 from llxprt_hooks.settings.ownership import other_writers
 from llxprt_hooks.settings.trust.command_names import ScriptsError
 from llxprt_hooks.settings.trust.covered_files import CoveredFiles
@@ -45,7 +45,7 @@ def check_enabled(inspection: Inspection) -> Iterator[Diagnostic]:
     first = next(others, None)
     settings = [file for file in inspection.files if file.role not in (Role.EXTENSION, Role.MANIFEST)]
     switches = {file: read_hook_fields(file.document).enabled for file in settings}
-    if first is None or merge_switches(switches.values()):
+    if first is None or first_given(switches.values(), False):
         return
     turn_on = 'Add `"enableHooks": true` at the top level.'
     deciding = next((file for file, switch in switches.items() if switch is not None), None)
