@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from llxprt_hooks.model import resolve_translator
@@ -37,8 +38,6 @@ class Api(NamedTuple):
     results: Callable[[Json], Iterable[Result]]
     answer: Callable[[str, Sequence[Call]], Json]
     """An answer with a text and calls; without calls, it ends the turn."""
-    turns: Callable[[Json], int]
-    """How many answers with calls a request's history has."""
     translator: str | None = None
 
 
@@ -76,10 +75,6 @@ def _chat_answer(text: str, calls: Sequence[Call]) -> Json:
     return {"id": "chatcmpl-1", "choices": [choice]}
 
 
-def _chat_turns(request: Json) -> int:
-    return sum(bool(message.get("tool_calls")) for message in _list(request.get("messages")))
-
-
 # OpenAI Responses.
 
 
@@ -112,16 +107,6 @@ def _responses_answer(text: str, calls: Sequence[Call]) -> Json:
     return {"id": "resp_1", "output": [*([message] if text else []), *made], "status": "completed"}
 
 
-def _responses_turns(request: Json) -> int:
-    """Calls in a row, with nothing between them, are one answer."""
-    turns, was_call = 0, False
-    for item in _list(request.get("input")):
-        is_call = item.get("type") == "function_call"
-        turns += is_call and not was_call
-        was_call = is_call
-    return turns
-
-
 # Anthropic Messages.
 
 
@@ -148,12 +133,6 @@ def _messages_answer(text: str, calls: Sequence[Call]) -> Json:
     return {"id": "msg_1", "content": content, "stop_reason": reason, "stop_sequence": None}
 
 
-def _messages_turns(request: Json) -> int:
-    messages = _list(request.get("messages"))
-    kinds = ({block.get("type") for block in _list(message.get("content"))} for message in messages)
-    return sum("tool_use" in each for each in kinds)
-
-
 # Gemini.
 
 
@@ -164,18 +143,16 @@ def _gemini_tools(request: Json) -> Iterator[tuple[str, Any]]:
             yield function.get("name", ""), next(filter(None, schemas), None)
 
 
-def _parts(request: Json, *names: str) -> Iterator[tuple[Json, Json]]:
+def _parts(request: Json, *names: str) -> Iterator[Json]:
     for content in _list(request.get("contents")):
         for part in _list(content.get("parts")):
-            found = next((part[name] for name in names if isinstance(part.get(name), dict)), None)
-            if found is not None:
-                yield content, found
+            yield from (part[name] for name in names if isinstance(part.get(name), dict))
 
 
 def _gemini_results(request: Json) -> Iterator[Result]:
     """Ids are optional in this API, so the calls of the history tell which result belongs to which of them."""
-    ids = [call.get("id") for _, call in _parts(request, "functionCall", "function_call")]
-    for number, (_, response) in enumerate(_parts(request, "functionResponse", "function_response")):
+    ids = [call.get("id") for call in _parts(request, "functionCall", "function_call")]
+    for number, response in enumerate(_parts(request, "functionResponse", "function_response")):
         known = response.get("id") or (ids[number] if number < len(ids) else None)
         yield Result(str(known or f"number {number}"), text_of(response.get("response")))
 
@@ -188,23 +165,32 @@ def _gemini_answer(text: str, calls: Sequence[Call]) -> Json:
     return {"candidates": [candidate], "usageMetadata": usage}
 
 
-def _gemini_turns(request: Json) -> int:
-    return len({id(content) for content, _ in _parts(request, "functionCall", "function_call")})
-
-
 _STREAMING: Final = ":streamGenerateContent"
 
 APIS: Final = (
-    Api(("/chat/completions",), _chat_tools, _chat_results, _chat_answer, _chat_turns, "openai-chat"),
-    Api(("/responses",), _responses_tools, _responses_results, _responses_answer, _responses_turns, "openai-responses"),
-    Api(("/messages",), _messages_tools, _messages_results, _messages_answer, _messages_turns, "anthropic-messages"),
-    Api((":generateContent", _STREAMING), _gemini_tools, _gemini_results, _gemini_answer, _gemini_turns),
+    Api(("/chat/completions",), _chat_tools, _chat_results, _chat_answer, "openai-chat"),
+    Api(("/responses",), _responses_tools, _responses_results, _responses_answer, "openai-responses"),
+    Api(("/messages",), _messages_tools, _messages_results, _messages_answer, "anthropic-messages"),
+    Api((":generateContent", _STREAMING), _gemini_tools, _gemini_results, _gemini_answer),
 )
 
 
 def api_of(path: str) -> Api | None:
     """The API of a request; None if it is not one for an answer of a model."""
     return next((api for api in APIS if path.endswith(tuple(api.endings))), None)
+
+
+def turns(request: Json) -> int:
+    """How many answers with calls a request's history has. Calls in a row, with nothing between them, are one."""
+    history = next((request[name] for name in ("messages", "input", "contents") if name in request), ())
+    return sum(has_calls for has_calls, _ in groupby(map(_has_calls, _list(history))))
+
+
+def _has_calls(entry: Json) -> bool:
+    """Whether an entry of a history, in any of these APIs, has a call or is one."""
+    fields, types = ("tool_calls", "functionCall", "function_call"), ("function_call", "tool_use")
+    parts = (entry, *_list(entry.get("content")), *_list(entry.get("parts")))
+    return any(part.get("type") in types or any(map(part.get, fields)) for part in parts)
 
 
 def continued(request: Json) -> str:

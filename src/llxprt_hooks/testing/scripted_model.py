@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any, NamedTuple
 
-from llxprt_hooks.testing.model_apis import Call, Json, api_of, arguments, continued, is_streamed, written
+from llxprt_hooks.testing.model_apis import Call, Json, api_of, arguments, continued, is_streamed, turns, written
 
 
 class Moment(NamedTuple):
@@ -118,7 +118,7 @@ class ScriptedModel:
             dialogue.requests.append(Request(body.decode("utf-8", "replace"), is_streamed(path, request)))
             dialogue.results.update({result.id: result.text for result in api.results(request)})
             turn, schemas = self._known.get(continued(request), (0, {}))
-            turn, schemas = turn + api.turns(request), dict(api.tools(request)) or schemas
+            turn, schemas = turn + turns(request), dict(api.tools(request)) or schemas
             dialogue.offered.update(schemas)
             moment = Moment(turn, list(schemas), [call.name for call in dialogue.calls])
             calls = [
