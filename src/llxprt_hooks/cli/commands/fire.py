@@ -179,50 +179,26 @@ def command(
         event, tool_name, arguments = call.event_name.value, call.tool_name, call.tool_input
         fields = {**call.fields, **fields}
     hook_input = _hook_input(HookEventName(event), tool_name, arguments, fields)
-    others = tuple(each for each in required if each != FIRED)
-    trial = asyncio.run(
-        _fire(
-            directory,
-            HookEventName(event),
-            hook_input,
-            dry_run=dry_run,
-            as_json=as_json,
-            require=others,
-            is_question=call is not None and call.is_question,
-        )
-    )
-    return _status(trial, require_hook=FIRED in required)
-
-
-async def _fire(
-    directory: str,
-    event_name: HookEventName,
-    hook_input: dict[str, Any],
-    *,
-    dry_run: bool,
-    as_json: bool,
-    require: tuple[str, ...],
-    is_question: bool,
-) -> Trial:
     zygotes.patience, ahead.patience = ZYGOTE_PATIENCE, AHEAD_PATIENCE
     try:
         with HookSpinner() as spinner:
-            trial = await attempt(
+            fired = attempt(
                 directory,
-                event_name,
+                HookEventName(event),
                 hook_input,
                 run=not dry_run,
                 observer=spinner,
-                require=require,
-                is_question=is_question,
+                require=tuple(each for each in required if each != FIRED),
+                is_question=call is not None and call.is_question,
             )
+            trial = asyncio.run(fired)
     except GuardMissingError as error:
         raise click.ClickException(error.refusal) from error
     if as_json:
         print_json(trial.to_dict())
     else:
         print_trial(trial, fired=not dry_run)
-    return trial
+    return _status(trial, require_hook=FIRED in required)
 
 
 def _status(trial: Trial, *, require_hook: bool) -> ExitStatus:
