@@ -41,23 +41,11 @@ if TYPE_CHECKING:
     from llxprt_hooks.core.protocol.outputs import DefaultHookOutput
     from llxprt_hooks.settings.foreign import NativeCall
 
-_RESULT_FIELDS = {
-    "name": "hook",
-    "command": "command",
-    "success": "success",
-    "exit_code": "exit_code",
-    "signal": "signal",
-    "duration_ms": "duration_ms",
-    "dialect": "dialect",
-    "warm": "warm",
-    "ahead": "ahead",
-    "stdout": "stdout",
-    "stderr": "stderr",
-    "error": "error",
-    "output": "output",
-    "observed": "observed",
-}
-"""The field names in ``fire --json``, and those of a hook's result."""
+_RESULT_FIELDS = (
+    *("command", "success", "exit_code", "signal", "duration_ms", "dialect", "warm", "ahead"),
+    *("stdout", "stderr", "error", "output", "observed"),
+)
+"""What ``fire --json`` shows of a hook's result, besides its name."""
 
 
 ZYGOTE_PATIENCE = 10.0
@@ -422,7 +410,7 @@ def _planned(definition: HookDefinition) -> dict[str, Any]:
 
 def _result(result: HookExecutionResult) -> dict[str, Any]:
     fields = result.to_dict()
-    return {name: fields[field] for name, field in _RESULT_FIELDS.items()}
+    return {"name": fields["hook"], **{name: fields[name] for name in _RESULT_FIELDS}}
 
 
 def _enforced(entry: HookRegistryEntry) -> HookRegistryEntry:
