@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 SPACES: Final = "\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
@@ -164,3 +165,13 @@ def missing_extra(subject: str, extra: str, error: ImportError) -> str:
     the agent needs packages that are not installed (No module named 'google'); run `pip install 'llxprt-hooks[agent]'`
     """
     return f"{subject} needs packages that are not installed ({error}); run `pip install 'llxprt-hooks[{extra}]'`"
+
+
+@contextmanager
+def from_extra(extra: str, subject: str = "this integration") -> Iterator[None]:
+    """Import packages of an extra in this block: if a module is missing, the error says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        message = missing_extra(subject, extra, error)
+        raise ModuleNotFoundError(message, name=error.name, path=error.path) from error

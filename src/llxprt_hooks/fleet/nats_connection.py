@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from llxprt_hooks._support.logger import debug_logger
-from llxprt_hooks._support.text import missing_extra
+from llxprt_hooks._support.text import from_extra
 from llxprt_hooks.core.loops import PerLoop
 from llxprt_hooks.process import call_blocking, no_fork
 
@@ -170,11 +170,8 @@ _connections: Final = PerLoop(_opened, lambda connection: connection.client.clos
 
 
 def _imported_client() -> type[Client]:
-    try:
-        with no_fork:
-            from nats.aio.client import Client
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(missing_extra("NATS", "nats", error), name=error.name) from error
+    with from_extra("nats", "NATS"), no_fork:
+        from nats.aio.client import Client
     connect_command = Client._connect_command  # fails here if another nats-py has none
 
     class CarefulClient(Client):

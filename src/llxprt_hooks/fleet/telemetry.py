@@ -18,15 +18,12 @@ from typing import TYPE_CHECKING, Final
 
 import llxprt_hooks
 from llxprt_hooks._support.histogram import SECONDS
-from llxprt_hooks._support.text import missing_extra
+from llxprt_hooks._support.text import from_extra
 from llxprt_hooks.core.engine.observer import HookObserver
 
-try:
+with from_extra("otel", "telemetry"):
     from opentelemetry import metrics, trace
     from opentelemetry.trace import Status, StatusCode
-except ModuleNotFoundError as missing:
-    message = missing_extra("telemetry", "otel", missing)
-    raise ModuleNotFoundError(message, name=missing.name, path=missing.path) from missing
 
 if TYPE_CHECKING:
     from llxprt_hooks.core.engine.observer import EventEnded, EventStarted

@@ -24,9 +24,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from llxprt_hooks._support.awaitables import resolve
+from llxprt_hooks._support.text import from_extra
 from llxprt_hooks.core import loops
 from llxprt_hooks.core.engine.session import StopRequested
-from llxprt_hooks.integrations.base import from_extra, log
+from llxprt_hooks.integrations.base import log
 from llxprt_hooks.integrations.client import ClientHooks, Functions, MakeCall, ToolCall, content_of
 from llxprt_hooks.integrations.http_call import Exchange, body_chunks, body_stream, without_body_headers
 from llxprt_hooks.integrations.http_transport import is_hooked

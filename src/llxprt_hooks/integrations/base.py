@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias, Un
 
 from llxprt_hooks._support.awaitables import resolve
 from llxprt_hooks._support.logger import debug_logger
-from llxprt_hooks._support.text import missing_extra
 from llxprt_hooks.config import Config, ConfigFields, IntegrationFields, LoadOptions, configured
 from llxprt_hooks.core.calls.lookup import NO_PLANS, ModelPlans, model_plans, plan_for, tool_plans
 from llxprt_hooks.core.calls.tool import ToolNotRun
@@ -390,13 +389,3 @@ def _renamed(tool_config: Any, names: Callable[[str], list[str]]) -> Any:
     for name in allowed:
         renamed += [other for other in (names(name) if isinstance(name, str) else [name]) if other not in renamed]
     return {**tool_config, "allowedFunctionNames": renamed}
-
-
-@contextmanager
-def from_extra(extra: str) -> Iterator[None]:
-    """Import a framework in this block: if a module is missing, the error says what to install."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        message = missing_extra("this integration", extra, error)
-        raise ModuleNotFoundError(message, name=error.name, path=error.path) from error

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 from weakref import WeakKeyDictionary
 
+from llxprt_hooks._support.text import from_extra
 from llxprt_hooks.config import Config, IntegrationFields
 from llxprt_hooks.core import loops
 from llxprt_hooks.core.calls.approval import LEFT_TO_PROGRAM, Answered, NobodyToAsk, Verdict
@@ -30,7 +31,7 @@ from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.engine.session import who_asks
 from llxprt_hooks.core.protocol.tool_result import ToolResult
 from llxprt_hooks.events import HookEventName
-from llxprt_hooks.integrations.base import Integration, ToolCallHalves, WhoAsks, from_extra
+from llxprt_hooks.integrations.base import Integration, ToolCallHalves, WhoAsks
 from llxprt_hooks.integrations.mcp_results import is_text_block
 from llxprt_hooks.integrations.unsupported import NOT_HONORED, UNSUPPORTED
 from llxprt_hooks.settings.other_agents import CLAUDE_TOOLS

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.integrations.base import from_extra
+from llxprt_hooks._support.text import from_extra
 from llxprt_hooks.integrations.mcp_calls import McpIntegration
 from llxprt_hooks.integrations.mcp_questions import AskClient
 from llxprt_hooks.integrations.mcp_results import STRUCTURED

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from llxprt_hooks._support.text import from_extra
 from llxprt_hooks.core.calls.sentences import Sentences
 from llxprt_hooks.core.calls.sessions import Sessions
 from llxprt_hooks.core.engine.session import current_session
@@ -21,7 +22,6 @@ from llxprt_hooks.integrations.base import (
     Integration,
     ToolCallHalves,
     as_json,
-    from_extra,
     in_session,
     json_result,
     log,

@@ -14,7 +14,7 @@ from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from llxprt_hooks.integrations.base import from_extra
+from llxprt_hooks._support.text import from_extra
 from llxprt_hooks.integrations.mcp_calls import McpIntegration
 from llxprt_hooks.integrations.mcp_questions import RESPONSES, STATE, AskClient
 from llxprt_hooks.integrations.mcp_results import OUTPUT_SCHEMA

@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from llxprt_hooks.integrations.base import argument_as_json, from_extra
+from llxprt_hooks._support.text import from_extra
+from llxprt_hooks.integrations.base import argument_as_json
 from llxprt_hooks.integrations.client import ClientHooks, Functions, ToolCall, content_of, json_object, tool_output
 from llxprt_hooks.integrations.http_transport import borrow, is_hooked
 from llxprt_hooks.model.access import field

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from llxprt_hooks._support.text import missing_extra
+from llxprt_hooks._support.text import from_extra
 
 Sign = Callable[[bytes], bytes]
 IsSigned = Callable[[bytes, bytes], bool]
@@ -78,9 +78,6 @@ def signature_check(public: str) -> IsSigned:
 
 
 def _nkeys() -> Any:
-    try:
+    with from_extra("nats", "a signed audit trail"):
         import nkeys  # type: ignore[import-untyped]
-    except ModuleNotFoundError as error:
-        message = missing_extra("a signed audit trail", "nats", error)
-        raise ModuleNotFoundError(message, name=error.name) from error
     return nkeys

@@ -7,7 +7,7 @@ List it last: middleware that follows it could change what hooks have seen. The 
 of its hooks. A stop and messages for the next model call are part of the agent's state, so a checkpointer keeps them.
 """
 
-from llxprt_hooks.integrations.base import from_extra
+from llxprt_hooks._support.text import from_extra
 
 with from_extra("langchain"):
     from llxprt_hooks.integrations.langchain.middleware import HooksMiddleware, HooksState

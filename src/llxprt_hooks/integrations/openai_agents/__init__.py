@@ -1,6 +1,6 @@
 """Hooks in the OpenAI Agents SDK: call ``install()`` once, and every run of an agent has them."""
 
-from llxprt_hooks.integrations.base import from_extra
+from llxprt_hooks._support.text import from_extra
 
 with from_extra("openai-agents"):
     from llxprt_hooks.integrations.openai_agents.model import HookStopped

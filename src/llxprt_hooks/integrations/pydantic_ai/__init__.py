@@ -4,7 +4,7 @@ Tools are hooked by a wrapper of the agent's toolset, the model by a wrapper of 
 see what other capabilities have left. A run belongs to a session with the id of its conversation.
 """
 
-from llxprt_hooks.integrations.base import from_extra
+from llxprt_hooks._support.text import from_extra
 
 with from_extra("pydantic-ai"):
     from llxprt_hooks.integrations.pydantic_ai.capability import HookedToolset, HooksCapability, HookStopped
