@@ -147,7 +147,7 @@ def test_a_project_cannot_be_named_with_it(
     bench: RecipeProject, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert init("cost-cap", "-C", str(bench.root)) == 64
-    assert "Use only one of them" in capsys.readouterr().err
+    assert "use only one of them" in capsys.readouterr().err
     assert list(home.iterdir()) == list(bench.root.iterdir()) == []
 
 

@@ -11,6 +11,7 @@ from blockbuster import BlockingError, blockbuster_ctx
 
 from llxprt_hooks import Config, HookLog, ToolResult, execute_tool_with_hooks, fire_before_tool_hook
 from llxprt_hooks.commands.log import read_log
+from llxprt_hooks.events import SessionEndReason, SessionStartSource
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,6 +108,28 @@ def test_many_events_at_once_are_all_blocked(tmp_path: Path, guard: str) -> None
 
     with blockbuster_ctx():
         assert asyncio.run(calls()) == [True] * 100
+
+
+def test_a_session_starts_and_ends_that_has_a_folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Its folder is emptied when it starts again, and removed when it ends."""
+    command = {"type": "command", "command": f"cat > {tmp_path}/seen.$$; touch $LLXPRT_SESSION_DIR/note"}
+    groups = {event: [{"hooks": [command]}] for event in ("SessionStart", "SessionEnd")}
+    config = Config(session_id="strict", enable_hooks=True, working_dir=tmp_path, hooks=groups)
+
+    async def twice() -> None:
+        system = config.get_hook_system()
+        assert system is not None
+        await system.initialize()
+        handler = system.get_event_handler()
+        with blockbuster_ctx():
+            for _ in range(2):
+                await handler.fire_session_start_event(source=SessionStartSource.STARTUP)
+            await handler.fire_session_end_event(reason=SessionEndReason.EXIT)
+
+    asyncio.run(twice())
+
+    assert len([*tmp_path.glob("seen.*")]) == 3
+    assert caplog.text == ""
 
 
 def test_the_log_is_written(tmp_path: Path, guard: str, caplog: pytest.LogCaptureFixture) -> None:

@@ -14,12 +14,13 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
 from llxprt_hooks._support.logger import debug_logger
 from llxprt_hooks.events import HookEventName, SessionStartSource
+from llxprt_hooks.process import call_blocking
 from llxprt_hooks.process.shell.environment import process_environment
 from llxprt_hooks.settings.levels import user_folder
 from llxprt_hooks.settings.ownership import folder_writers
@@ -123,11 +124,13 @@ def at_event(event_name: HookEventName, fields: Mapping[str, Any], session_id: o
 
     A session that is resumed or compressed keeps it. No file is touched before hooks run.
     """
-    if event_name not in _BOUNDARIES:
-        return
-    known = str(session_id)
-    starts = event_name is HookEventName.SESSION_START
-    if starts and (known in _resumed or fields.get("source") not in _ANEW):
+    if event_name in _BOUNDARIES:
+        starts = event_name is HookEventName.SESSION_START
+        call_blocking(partial(_at_boundary, str(session_id), starts, fields.get("source")))
+
+
+def _at_boundary(known: str, starts: bool, source: object) -> None:
+    if starts and (known in _resumed or source not in _ANEW):
         _resumed.discard(known)
         return
     folder = folder_of(known) if _used else ""
