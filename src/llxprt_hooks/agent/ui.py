@@ -31,7 +31,7 @@ class AgentEvent:
 
 @dataclass(frozen=True, slots=True)
 class AnswerText(AgentEvent):
-    """A piece of the model's answer, to show immediately."""
+    """A piece of the model's response, to show immediately."""
 
     type: ClassVar[str] = "text"
     text: str

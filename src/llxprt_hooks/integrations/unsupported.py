@@ -18,7 +18,7 @@ _ABOUT_THE_CONVERSATION = (*_AGENT_EVENTS, HookEventName.PRE_COMPRESS, HookEvent
 
 _MCP: Final = {
     HookEventName.BEFORE_MODEL: "an MCP server does not see the model's requests",
-    HookEventName.AFTER_MODEL: "an MCP server does not see the model's answers",
+    HookEventName.AFTER_MODEL: "an MCP server does not see the model's responses",
     **dict.fromkeys(_AGENT_EVENTS, "an MCP server does not see the user's prompts and the agent's answers"),
     **dict.fromkeys(
         _SESSION_EVENTS, "a connection to an MCP server is not a session; a client opens one to each server"

@@ -29,7 +29,7 @@ from llxprt_hooks.cli.options import ask_option, dialect_options, directory_opti
     "--record",
     type=click.Path(dir_okay=False),
     metavar="FILE",
-    help="Record the model's answers in a new file, for --replay.",
+    help="Record the model's responses in a new file, for --replay.",
 )
 @click.option(
     "-o",

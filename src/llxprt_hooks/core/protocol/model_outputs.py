@@ -63,7 +63,7 @@ class BeforeModelHookOutput(ModelHookOutput):
 
 
 class AfterModelHookOutput(ModelHookOutput):
-    """May replace the model's answer."""
+    """May replace the model's response."""
 
     __slots__ = ()
 

@@ -51,7 +51,7 @@ def replace_result(value: str | Mapping[str, Any]) -> Reply:
 
 
 def replace_answer(text: str) -> Reply:
-    """Replace the model's answer. Before the model is called, that takes a block or the profile ``full``."""
+    """Replace the model's response. Before the model is called, that takes a block or the profile ``full``."""
     return {"hookSpecificOutput": {"llm_response": {"text": text}}}
 
 
