@@ -20,6 +20,7 @@ from pygments.lexers.data import JsonLexer  # type: ignore[import-untyped]
 from sphinx import addnodes
 
 import llxprt_hooks
+import llxprt_hooks.testing
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -211,14 +212,16 @@ def link_names_to_the_reference(app: Sphinx, document: nodes.document) -> None:
         if link.get("refdomain") == "py" and hasattr(builtins, link["reftarget"]):
             link.replace_self(link.children)  # else `type` would lead to the field of a class that has this name
     page = app.env.docname
-    for name in list(document.findall(nodes.literal) if page in {"python-api", "api", "api-integrations"} else []):
+    pages = {"python-api", "settings", "api", "api-integrations"}
+    for name in list(document.findall(nodes.literal) if page in pages else []):
         text = name.astext()
         is_linked = isinstance(name.parent, (nodes.reference, nodes.title, addnodes.pending_xref))
         is_word = text.islower() and "_" not in text and page != "python-api"  # such as `stop`
-        if text in llxprt_hooks.__all__ and not is_linked and not is_word:
-            link = addnodes.pending_xref(
-                "", refdomain="py", reftype="obj", reftarget=f"llxprt_hooks.{text}", refdoc=page
-            )
+        public = text.partition(".")[0]  # of a method, such as `Hooks.on`, its class
+        module = next((each for each in (llxprt_hooks, llxprt_hooks.testing) if public in each.__all__), None)
+        if module and not is_linked and not is_word:
+            target = f"{module.__name__}.{text}"
+            link = addnodes.pending_xref("", refdomain="py", reftype="obj", reftarget=target, refdoc=page)
             name.replace_self(link)
             link += name
 
