@@ -25,6 +25,7 @@ from llxprt_hooks import (
     fire_before_model_hook,
     fire_before_tool_hook,
 )
+from llxprt_hooks.process import ahead
 from llxprt_hooks.settings.trust import covered_files
 from llxprt_hooks.settings.trust.covered_files import CoveredFiles
 from llxprt_hooks.settings.trust.status import grant_trust, revoke_trust, trust_status
@@ -372,9 +373,10 @@ PYTHON_STARTS = {
 @pytest.mark.parametrize("start", PYTHON_STARTS)
 @pytest.mark.parametrize("forgery", ["cached", "beside it"])
 async def test_byte_code_does_not_run_in_place_of_an_approved_module(
-    project: EngineProject, forgery: str, start: str, warm: bool
+    project: EngineProject, forgery: str, start: str, warm: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python compares byte code with its source by time and size, or by a hash, which an attacker knows."""
+    monkeypatch.setattr(ahead, "_PAUSE", 60)  # a process that starts while the forgery is written may still import it
     folder, command = PYTHON_STARTS[start]
     helper = project.write(f"{folder}/helper.py", "def check():\n    return 2\n")
     project.write(f"{folder}/guard.py", GUARD)
