@@ -7,6 +7,7 @@ import fcntl
 import os
 import signal
 import sys
+from collections.abc import Callable
 from io import BytesIO
 
 _DEFAULT_PIPE_SIZE = 64 * 1024
@@ -124,7 +125,13 @@ def is_ignored(number: int) -> bool:
 
 
 # Before every start: what `signal.getsignal` wraps takes a tenth of its time, because it makes no enumeration member.
-_handler_of = getattr(signal.getsignal, "__wrapped__", signal.getsignal)
+_handler_of: Callable[[int], object]
+try:
+    import _signal  # type: ignore[import-not-found]
+
+    _handler_of = _signal.getsignal
+except (ImportError, AttributeError):  # it is not public
+    _handler_of = signal.getsignal
 
 
 def _write_with_sigpipe_blocked(fd: int, data: memoryview) -> int:
