@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import time
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol
 from weakref import WeakValueDictionary
@@ -190,6 +191,7 @@ class _Run:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, child: Child, grace: float) -> None:
         self._loop = loop
+        self._exits: _Exits | _ExitReaders | None = None
         self._child = child
         self._grace = grace
         self._ended = False
@@ -203,18 +205,19 @@ class _Run:
 
     def connect(self) -> None:
         """Register the end of the process and its stdin with the event loop."""
-        _exits_of(self._loop).add(self._child.watch.fd, self._on_exit)
+        self._exits = _exits_of(self._loop)
+        self._exits.add(self._child.watch.fd, self._on_exit)
         if self._child.feed is not None:
             self._loop.add_writer(self._child.feed.fd, self._on_writable, self._child.feed)
 
     async def wait(self, timeout: float) -> bool:  # noqa: ASYNC109
         """Wait for the process to end; terminate it at the timeout. Returns whether it timed out."""
-        short = min(timeout, _STREAM_WATCH_DELAY)
-        ended = await self._wait_for(self._has_ended, short)
+        deadline = self._loop.time() + timeout
+        ended = await self._wait_for(self._has_ended, timeout if timeout < _STREAM_WATCH_DELAY else None)
         if not ended:
             watchdog.start()
             self._watch_streams()
-            ended = await self._wait_for(self._has_ended, timeout - short)
+            ended = await self._wait_for(self._has_ended, deadline - self._loop.time())
         if not ended:
             await self.terminate()
         self._child.stdout.catch_up()
@@ -247,6 +250,7 @@ class _Run:
         try:
             self._disconnect()
         finally:
+            self._exits = None  # a traceback may keep this run, and would keep the descriptor
             if self._must_kill:
                 self._kill()
             self._child.close()
@@ -255,14 +259,21 @@ class _Run:
         """Whether this process was forked while the program ran: the program and the selector are the parent's."""
         return os.getpid() != self._owner
 
-    async def _wait_for(self, condition: Callable[[], bool], seconds: float) -> bool:
+    async def _wait_for(self, condition: Callable[[], bool], seconds: float | None) -> bool:
+        """Wait until the condition holds, for so many seconds; with None, for as long as a short program may take."""
         waiter = self._loop.create_future()
         self._waiting = condition, waiter
-        timer = self._loop.call_later(seconds, _resolve, waiter)
+        timer = None
+        if seconds is None:
+            assert self._exits is not None
+            self._exits.resolve_soon(waiter)
+        else:
+            timer = self._loop.call_later(seconds, _resolve, waiter)
         try:
             await waiter
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
             self._waiting = None
         return condition()
 
@@ -329,7 +340,8 @@ class _Run:
     def _disconnect(self) -> None:
         if self._loop.is_closed():
             return  # closing the loop unregistered everything
-        _exits_of(self._loop).remove(self._child.watch.fd)
+        if self._exits is not None:
+            self._exits.remove(self._child.watch.fd)
         for fd in self._watched:
             self._loop.remove_reader(fd)
         if self._child.feed is not None:
@@ -339,11 +351,15 @@ class _Run:
 class _Exits:
     """The ends that runs on one event loop wait for.
 
-    Registering each with the loop would cost a tenth of what a small program takes, so all share one registration.
+    Registering each with the loop would cost a tenth of what a small program takes, so all share one registration, and
+    one timer.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
         self._callbacks: dict[int, Callable[[], None]] = {}
+        self._soon: deque[tuple[float, asyncio.Future[None]]] = deque()
+        """When to resolve which waiter; the first has a timer."""
         self._epoll = select.epoll()
         loop.add_reader(self._epoll.fileno(), self._dispatch)
 
@@ -356,10 +372,24 @@ class _Exits:
         if self._callbacks.pop(fd, None) is not None:
             self._epoll.unregister(fd)
 
+    def resolve_soon(self, waiter: asyncio.Future[None]) -> None:
+        """Resolve a waiter after ``_STREAM_WATCH_DELAY``."""
+        when = self._loop.time() + _STREAM_WATCH_DELAY
+        self._soon.append((when, waiter))
+        if len(self._soon) == 1:
+            self._loop.call_at(when, self._resolve_due)
+
     def _dispatch(self) -> None:
         for fd, _ in self._epoll.poll(0):
             if (callback := self._callbacks.pop(fd, None)) is not None:
                 callback()
+
+    def _resolve_due(self) -> None:
+        now, soon = self._loop.time(), self._soon
+        while soon and (soon[0][1].done() or soon[0][0] <= now):
+            _resolve(soon.popleft()[1])
+        if soon:
+            self._loop.call_at(soon[0][0], self._resolve_due)
 
 
 class _ExitReaders:
@@ -373,6 +403,9 @@ class _ExitReaders:
 
     def remove(self, fd: int) -> None:
         self._loop.remove_reader(fd)
+
+    def resolve_soon(self, waiter: asyncio.Future[None]) -> None:
+        self._loop.call_later(_STREAM_WATCH_DELAY, _resolve, waiter)
 
     def _call(self, fd: int, callback: Callable[[], None]) -> None:
         self.remove(fd)
