@@ -111,7 +111,7 @@ class MergeStrategy(Enum):
     TOOL_SELECTION = auto()
 
 
-class OutputKind(Enum):
+class OutputKind(StrEnum):
     """The class of the merged output."""
 
     DEFAULT = auto()

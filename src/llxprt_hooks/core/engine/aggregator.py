@@ -32,22 +32,38 @@ class HookAggregator:
         self, results: Sequence[HookExecutionResult], event_name: HookEventName
     ) -> AggregatedHookResult:
         """One result for all; ``results`` are in plan order."""
-        counting = [result for result in results if not result.hook_config.observe]
-        acting = [result for result in counting if result.hook_config.acts]
+        counting: list[HookExecutionResult] = []
+        acting: list[HookExecutionResult] = []
+        outputs: list[DefaultHookOutput] = []
+        errors: list[Exception] = []
+        success, total_duration = True, 0.0
+        for result in results:  # once: most events have one hook, and comprehensions would cost more than the merge
+            total_duration += result.duration
+            if result.hook_config.observe:
+                continue
+            counting.append(result)
+            success = success and result.success
+            if result.hook_config.acts:
+                acting.append(result)
+            if result.output is not None:
+                outputs.append(result.output)
+            if result.error is not None:
+                errors.append(result.error)
         final_output = self._merge(counting, event_name)
-        acting_output = final_output if len(acting) == len(counting) else self._merge(acting, event_name)
         return AggregatedHookResult(
-            success=all(result.success for result in counting),
+            success=success,
             final_output=final_output,
-            all_outputs=[result.output for result in counting if result.output is not None],
-            errors=[result.error for result in counting if result.error is not None],
-            total_duration=sum([result.duration for result in results]),
+            all_outputs=outputs,
+            errors=errors,
+            total_duration=total_duration,
             results=list(results),
             decided_by=_decided_by(counting, final_output),
-            acting=acting_output,
+            acting=final_output if len(acting) == len(counting) else self._merge(acting, event_name),
         )
 
     def _merge(self, results: Sequence[HookExecutionResult], event_name: HookEventName) -> DefaultHookOutput | None:
+        if not results:
+            return None
         spec = event_name.spec
         answers = [
             _Answer(

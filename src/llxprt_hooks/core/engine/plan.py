@@ -85,7 +85,7 @@ class Engine:
             "session_id": session.session_id,
             "cwd": self.config.working_dir,
             "timestamp": timestamp(),
-            "hook_event_name": event_name.value,
+            "hook_event_name": str(event_name),
             "transcript_path": session.transcript_path,
             **({"metadata": metadata} if metadata else {}),
         }
@@ -301,9 +301,10 @@ class ExecutionPlan:
     def _report_end(self, engine: Engine, event_id: str, aggregated: AggregatedHookResult, wall_time: float) -> None:
         """Log the results and notify the observer; a failure here never changes the decision."""
         try:
-            if engine.log.isEnabledFor(logging.DEBUG) or any(map(_is_noteworthy, aggregated.results)):
+            debug = engine.log.isEnabledFor(logging.DEBUG)
+            if debug or any(map(_is_noteworthy, aggregated.results)):
                 report_hooks(engine.log, self.event_name, aggregated, engine.advised)
-            if not engine.is_watched:
+            if not debug and engine.observer is None:
                 return
             processed = ProcessedHookResult.of(aggregated)
             event = EventEnded(event_id, self.event_name, processed, wall_time, self, self.subject)

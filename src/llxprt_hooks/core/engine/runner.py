@@ -137,6 +137,8 @@ class HookRunner:
 
 def _runs(hook_configs: Sequence[HookConfig], event: EventRun) -> Sequence[HookConfig]:
     """The hooks that run for an event: one of another dialect may be for another event there, or for several calls."""
+    if len(hook_configs) == 1 and hook_configs[0].foreign is None:
+        return hook_configs
     return [
         config if foreign is config.foreign else msgspec.structs.replace(config, foreign=foreign)
         for config in hook_configs

@@ -189,15 +189,20 @@ def _not_started_hint(ended: Completed) -> str | None:
     return NO_INTERPRETER_HINT if _NO_INTERPRETER.search(ended.stderr) else NOT_FOUND_HINT
 
 
+def _is_usual(ended: Completed) -> bool:
+    exited = ended.exit_code == EXIT_CODE_SUCCESS and ended.signal is None and ended.timed_out_after is None
+    return exited and not ended.stdout_cut
+
+
 _TABLE: Sequence[tuple[Callable[[Completed], bool], Callable[[Completed, MakeOutput], Reading]]] = (
+    (_is_usual, _exit_0),
     (lambda ended: ended.timed_out, _timed_out),
     (lambda ended: ended.signal is not None, _signal),
     (lambda ended: ended.exit_code is None, _status_unknown),
-    (lambda ended: ended.exit_code == EXIT_CODE_SUCCESS and ended.stdout_cut, _exit_0_too_long),
-    (lambda ended: ended.exit_code == EXIT_CODE_SUCCESS, _exit_0),
+    (lambda ended: ended.exit_code == EXIT_CODE_SUCCESS, _exit_0_too_long),
     (lambda ended: ended.exit_code == EXIT_CODE_BLOCKING_ERROR, _exit_2),
 )
-"""The first row whose condition holds applies, otherwise ``_exit_other``."""
+"""The first row whose condition holds applies, otherwise ``_exit_other``. Most hooks end as in the first one."""
 
 
 def _json_object(answer: bytes | str) -> Mapping[str, Any] | None:
