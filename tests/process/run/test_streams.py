@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from typing import TYPE_CHECKING
@@ -142,6 +143,19 @@ async def test_output_in_many_small_pieces_is_whole() -> None:
     completed = await bash("for i in {1..2000}; do echo $i; done")
 
     assert completed.stdout.split() == [str(i).encode() for i in range(1, 2001)]
+
+
+async def test_output_that_fills_the_pipe_is_read_after_any_number_of_short_programs(way: None) -> None:
+    """Runs on one event loop share what watches their ends, and the moment from which their streams are watched."""
+
+    async def short(pause: float) -> None:
+        await asyncio.sleep(pause)
+        await run("true")
+
+    for _ in range(5):
+        flood = asyncio.create_task(bash("head -c 300000 /dev/zero; sleep 0.02; echo end"))
+        await asyncio.gather(*(short(milliseconds / 1000) for milliseconds in range(12)))
+        assert len((await flood).stdout) == 300_004
 
 
 async def test_output_may_go_through_dev_stdout_and_dev_stderr() -> None:
