@@ -6,10 +6,11 @@ BIN := $(VENV)/bin
 SITE := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env --doctree-dir build/doctrees docs build/site
 
 # An idle worker takes over tests of a busy one, so that both end at the same time.
-SPREAD := --numprocesses auto --dist worksteal
+SPREAD := --numprocesses $(or $(PYTEST_WORKERS),auto) --dist worksteal
 PYTEST := $(BIN)/pytest $(SPREAD)
 # Many of the other tests wait for processes and terminals: with one worker more than cores, no core waits with them.
-ONE_MORE = --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+# Among other targets, that is as many as cores.
+ONE_MORE = --numprocesses $(if $(PYTEST_WORKERS),auto,$$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src/llxprt_hooks/recipes/collection --ignore src/llxprt_hooks/integrations
 # The engine, from settings to decisions: its coverage is measured. The rest is agent, commands, fuzzing.
 ENGINE_TESTS := tests/core tests/dialects tests/hooks tests/model tests/settings tests/process/shell tests/process/warm tests/_support \
@@ -34,9 +35,11 @@ RUN_PARALLEL := $(BIN)/python tests/run_parallel.py $(MAKE)
 check: $(VENV)/.installed
 	@$(RUN_PARALLEL) 'lint doctest' check-engine
 
-# Everything; what CI runs. Each of these targets can be made on its own.
+# Everything; what CI runs. Each of these targets can be made on its own. Side by side, they keep two cores busy without
+# workers, which would add what they import and report, and in which coverage takes longer to measure.
+test: export PYTEST_WORKERS = $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores > 3 ? cores / 2 : 0)))
 test: $(VENV)/.installed
-	@$(RUN_PARALLEL) 'lint test-trace test-integrations test-docs test-recipes' 'test-engine test-others'
+	@$(RUN_PARALLEL) 'test-engine lint test-trace' 'test-others test-recipes' 'test-integrations test-docs'
 
 # Of these, the ones that may differ between systems and versions of Python.
 test-fast: $(VENV)/.installed
@@ -63,7 +66,7 @@ test-others: $(VENV)/.installed
 	$(PYTEST) $(ONE_MORE) $(addprefix --ignore ,$(ENGINE_TESTS) $(DOCS_TESTS) $(RECIPE_TESTS) tests/integrations)
 
 test-docs: $(VENV)/.installed
-	$(PYTEST) $(ONE_MORE) $(DOCS_TESTS)
+	$(PYTEST) $(if $(PYTEST_WORKERS),,$(ONE_MORE)) $(DOCS_TESTS)
 
 test-recipes: $(VENV)/.installed
 	$(PYTEST) $(ONE_MORE) $(RECIPE_TESTS)
