@@ -20,6 +20,8 @@ import pexpect
 
 from llxprt_hooks.cli.main import run_command_line
 from llxprt_hooks.commands.list import take_inventory
+from llxprt_hooks.process.ahead import ahead
+from llxprt_hooks.process.warm import zygotes
 from tests.support import preloaded
 from tests.support.processes import DEADLINE, finished
 from tests.support.project import APPROVED, SCRIPTS, Project
@@ -123,13 +125,17 @@ def call(*arguments: str, stdin: bytes = b"") -> Run:
 
 @contextmanager
 def as_alone() -> Iterator[None]:
-    """Logging, warnings and stdout as in a process of the command's own, and afterwards as they were."""
+    """Logging, warnings, stdout and the patience of a process of the command's own, and afterwards what they were."""
     root = logging.getLogger()
     level, handlers = root.level, root.handlers[:]
     root.handlers[:] = []
     stdout = os.dup(1)
     try:
-        with warnings.catch_warnings():
+        with (
+            warnings.catch_warnings(),
+            patch.object(zygotes, "patience", zygotes.patience),
+            patch.object(ahead, "patience", ahead.patience),
+        ):
             warnings.simplefilter("ignore")
             yield
     finally:
