@@ -45,7 +45,8 @@ class SectionRun:
 
     folder: Path
     home: Path
-    environment: dict[str, str] | None = None
+    environment: dict[str, str] = field(default_factory=lambda: {**os.environ})
+    """Not what the system has: in a process with readline, that includes the width of the terminal."""
     printed: str = ""
     scripts: list[Path] = field(default_factory=list)
     prints: list[Any] = field(default_factory=list)
@@ -54,7 +55,7 @@ class SectionRun:
     def set_up(self, block: Block) -> None:
         """Go where the reader goes before each section of the page, with the variables that are set there."""
         script = f"set -e\n{block.text}\npwd -P\nenv -0"
-        environment = {**os.environ, "TMPDIR": str(self.folder)}
+        environment = {**self.environment, "TMPDIR": str(self.folder)}
         done = subprocess.run(["bash", "-c", script], env=environment, stdout=subprocess.PIPE, text=True, check=True)
         folder, _, variables = done.stdout.partition("\n")
         self.folder = Path(folder)
@@ -97,8 +98,7 @@ async def _program(run: SectionRun, block: Block) -> None:
 
 async def _shell(run: SectionRun, block: Block) -> None:
     if "answer" in block.words:
-        environment = os.environ if run.environment is None else run.environment
-        run.printed = typed(block.text, [block.words["answer"]], folder=run.folder, environment=environment)
+        run.printed = typed(block.text, [block.words["answer"]], folder=run.folder, environment=run.environment)
         return
     run.execute("bash", "-c", block.text, stderr=subprocess.STDOUT, status=int(block.words.get("exits", 0)))
 
