@@ -131,6 +131,15 @@ async def test_a_python_script_keeps_its_interpreter(tmp_path: Path) -> None:
         zygotes.close(DEADLINE)
 
 
+async def test_a_program_that_fires_one_event_waits_until_a_process_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "prepare", lambda *_: None)  # there is no time for it before the only event
+    monkeypatch.setattr(ahead, "patience", 0.01)
+
+    assert (await Agent(tmp_path, COUNTER).event()).ahead
+
+
 @pytest.mark.parametrize("events", [1, 200])
 async def test_one_process_waits_however_many_events_there_are(tmp_path: Path, events: int) -> None:
     agent = Agent(tmp_path, COUNTER)
