@@ -39,7 +39,7 @@ check: $(VENV)/.installed
 # workers, which would add what they import and report, and in which coverage takes longer to measure.
 test: export PYTEST_WORKERS = $(shell cores=$$(getconf _NPROCESSORS_ONLN); echo $$((cores > 3 ? cores / 2 : 0)))
 test: $(VENV)/.installed
-	@$(RUN_PARALLEL) 'test-engine lint test-trace' 'test-others test-recipes' 'test-integrations test-docs'
+	@$(RUN_PARALLEL) 'test-engine test-recipes lint test-trace' 'test-others' 'test-integrations test-docs'
 
 # Of these, the ones that may differ between systems and versions of Python.
 test-fast: $(VENV)/.installed
