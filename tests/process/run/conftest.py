@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -81,13 +82,26 @@ def clean() -> Iterator[None]:
 
 
 def _descriptors() -> set[tuple[str, str]]:
-    """What is open, and what it leads to: another one may have the same number later."""
+    """What is open, and what it leads to: another one may have the same number later.
+
+    Running programs opens no connection. Those that servers and clients of earlier tests open meanwhile are theirs.
+    """
     found = set()
     for name in os.listdir("/dev/fd"):
         try:
-            found.add((name, os.readlink(f"/dev/fd/{name}")))
+            leads_to = os.readlink(f"/dev/fd/{name}")
+            if not (leads_to.startswith("socket:") and _is_connection(int(name))):
+                found.add((name, leads_to))
         except FileNotFoundError:  # that of the listing itself
             continue
         except OSError:  # not a link on this system
             found.add((name, ""))
     return found
+
+
+def _is_connection(descriptor: int) -> bool:
+    try:
+        with socket.socket(fileno=os.dup(descriptor)) as copy:
+            return copy.family in (socket.AF_INET, socket.AF_INET6)
+    except OSError:  # it has been closed meanwhile
+        return True
