@@ -8,8 +8,8 @@ SITE := $(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env -
 # An idle worker takes over tests of a busy one, so that both end at the same time.
 SPREAD := --numprocesses $(or $(PYTEST_WORKERS),auto) --dist worksteal
 PYTEST := $(BIN)/pytest $(SPREAD)
-# Many tests wait for processes and terminals: with one worker more than cores, no core waits with them. Beside other
-# targets, as many as cores do.
+# Many tests wait for processes and terminals: with one worker more than cores, no core waits with them. While other
+# targets run, one worker per core is enough.
 ONE_MORE = --numprocesses $(if $(PYTEST_WORKERS),auto,$$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 DOCTEST := $(BIN)/pytest --quiet --doctest-modules src/llxprt_hooks --ignore src/llxprt_hooks/recipes/collection --ignore src/llxprt_hooks/integrations
 # The engine, from settings to decisions: its coverage is measured. The rest is agent, commands, fuzzing.

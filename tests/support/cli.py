@@ -125,7 +125,7 @@ def call(*arguments: str, stdin: bytes = b"") -> Run:
 
 @contextmanager
 def as_alone() -> Iterator[None]:
-    """Logging, warnings, stdout and the patience of a process of the command's own, and afterwards what they were."""
+    """Logging, warnings, stdout and patience as in a process of the command's own, and afterwards as they were."""
     root = logging.getLogger()
     level, handlers = root.level, root.handlers[:]
     root.handlers[:] = []
